@@ -1,0 +1,14 @@
+/** Git's object ids, computed here: a capture must not start a process to learn that a file is unchanged. */
+
+import { createHash } from 'node:crypto'
+import type { BlobId, CommitId, ObjectId, TreeId } from './values.ts'
+
+export type ObjectKind = 'blob' | 'tree' | 'commit'
+
+export function objectId(kind: 'blob', bytes: Uint8Array): BlobId
+export function objectId(kind: 'tree', bytes: Uint8Array): TreeId
+export function objectId(kind: 'commit', bytes: Uint8Array): CommitId
+export function objectId(kind: ObjectKind, bytes: Uint8Array): ObjectId
+export function objectId(kind: ObjectKind, bytes: Uint8Array): ObjectId {
+  return createHash('sha1').update(`${kind} ${bytes.length}\0`).update(bytes).digest('hex') as ObjectId
+}

@@ -26,6 +26,7 @@ export interface FileStat {
 export interface Fs {
   /** Never follows a link. `undefined` where there is nothing (ENOENT, ENOTDIR). */
   lstat(path: AbsPath): FileStat | undefined
+  /** Refuses a link with ELOOP: it may lead out of the workspace. Find out where it leads first. */
   readFile(path: AbsPath): Buffer
   /** `length` bytes from `position`; fewer at the end of the file. */
   readPart(path: AbsPath, position: number, length: number): Buffer
@@ -47,6 +48,7 @@ export interface Fs {
   unlink(path: AbsPath): void
   /** Only an empty folder. */
   removeFolder(path: AbsPath): void
+  /** Of a file or folder; refuses a link. The new mode is on disk when it returns. */
   chmod(path: AbsPath, perm: number): void
   /** Waits until the file's bytes are on disk. */
   syncFile(path: AbsPath): void
@@ -54,6 +56,8 @@ export interface Fs {
   syncFolder(path: AbsPath): void
   /** Bytes free for us on the disk that holds `path`; for messages only. */
   freeBytes(path: AbsPath): number
+  /** Whether something can be renamed from one folder into the other. Changes nothing. */
+  sameVolume(one: AbsPath, other: AbsPath): boolean
 }
 
 export function errorCode(error: unknown): string | undefined {

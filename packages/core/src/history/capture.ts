@@ -1,0 +1,248 @@
+/**
+ * Capture: the workspace becomes a snapshot, and what changed since the last operation gets an owner.
+ *
+ * The log is one chain of states over all sessions. What one look finds is split by owner, and each part becomes an
+ * operation that begins where the one before it ended: first the user's own edits, then the steps'.
+ */
+
+import type { Flight } from '../log/flights.ts'
+import { type GitPosition, optional } from '../log/record.ts'
+import type { NewChange, Operation } from '../log/rows.ts'
+import type { Attrs } from '../store/attrs.ts'
+import { permOf } from '../store/attrs.ts'
+import type { ObjectBatch, Objects } from '../store/objects.ts'
+import { diffTrees, editTree, findLeaf, hasFolder, type Leaf } from '../store/trees.ts'
+import type { Exclusive, RelPath } from '../values.ts'
+import { attribute, type Claim } from './attribution.ts'
+import type { Engine } from './engine.ts'
+import { type LastKnown, type Observation, observe, observePaths, readLastKnown } from './observe.ts'
+import { readState, type State, stateOf } from './snapshots.ts'
+
+export interface CaptureWish {
+  /** Look at these paths only. Absent: at everything. */
+  readonly paths?: readonly RelPath[]
+  /** The step whose end this is; it gets an operation even if it changed nothing. */
+  readonly closing?: Flight
+  readonly label?: string
+}
+
+export interface Captured {
+  readonly last: LastKnown
+  /** What was appended to the log by this capture. */
+  readonly operations: readonly Operation[]
+}
+
+export async function capture(engine: Engine, wish: CaptureWish, lock: Exclusive): Promise<Captured> {
+  const last = readLastKnown(engine)
+  if (last === undefined) return firstCapture(engine, wish, lock)
+  const seen =
+    wish.paths === undefined ? await observe(engine, last) : await observePaths(engine, last, wish.paths)
+  const operations = record(engine, last, seen, wish, lock)
+  seen.remember()
+  for (const operation of operations) await describeOperation(engine, operation)
+  return { last: { state: seen.state, skipped: seen.skipped, skippedBlob: seen.skippedBlob }, operations }
+}
+
+async function firstCapture(engine: Engine, wish: CaptureWish, lock: Exclusive): Promise<Captured> {
+  const seen = await observe(engine, undefined)
+  const git = engine.user.position()
+  const taken = { before: seen.state.snapshot, after: seen.state.snapshot, skipped: seen.skippedBlob }
+  const baseline = engine.log.append(seen.batch, { kind: 'baseline', git }, taken, lock)
+  seen.remember()
+  engine.log.index.describe(baseline, [])
+  const last = { state: seen.state, skipped: seen.skipped, skippedBlob: seen.skippedBlob }
+  if (wish.closing === undefined) return { last, operations: [baseline] }
+  return capture(engine, wish, lock)
+}
+
+function record(
+  engine: Engine,
+  last: LastKnown,
+  seen: Observation,
+  wish: CaptureWish,
+  lock: Exclusive,
+): readonly Operation[] {
+  const flights = engine.flights.list()
+  const claims = attribute({
+    paths: changedPaths(seen.batch, last.state, seen.state),
+    flights,
+    ...optional('closing', wish.closing),
+    adopted: seen.adopted,
+  })
+  const git = engine.user.position()
+  const operations: Operation[] = []
+  let before = last.state
+  const all = withClosing(claims, wish.closing)
+  all.forEach((claim, at) => {
+    const isLast = at === all.length - 1
+    const after = isLast ? seen.state : partWay(seen.batch, before, seen.state, claim.paths)
+    const taken = {
+      before: before.snapshot,
+      after: after.snapshot,
+      skipped: isLast ? seen.skippedBlob : last.skippedBlob,
+    }
+    operations.push(engine.log.append(seen.batch, draftOf(claim, wish, seen, git), taken, lock))
+    before = after
+  })
+  return operations
+}
+
+// A step that changed nothing still ran: its command is part of the history.
+function withClosing(claims: readonly Claim[], closing: Flight | undefined): readonly Claim[] {
+  if (closing === undefined || claims.some((claim) => claim.flight?.step === closing.step)) return claims
+  const certainty = closing.paths.length > 0 ? 'exact' : 'inferred'
+  return [...claims, { flight: closing, certainty, paths: [] }]
+}
+
+function draftOf(
+  claim: Claim,
+  wish: CaptureWish,
+  seen: Observation,
+  git: GitPosition,
+): Parameters<Engine['log']['append']>[1] {
+  const { flight } = claim
+  if (flight === undefined) return { kind: 'user-edit', git, ...optional('label', wish.label) }
+  const openEnded = flight.paths.length === 0
+  return {
+    kind: 'step',
+    git,
+    session: flight.session,
+    turn: flight.turn,
+    step: flight.step,
+    tool: flight.tool,
+    agent: flight.agent,
+    ...optional('agentId', flight.agentId),
+    ...optional('part', flight.part),
+    ...optional('command', flight.command),
+    paths: flight.paths,
+    certainty: claim.certainty,
+    ended: flight.step === wish.closing?.step,
+    beganMs: flight.beganMs,
+    ...optional('missed', openEnded && seen.missed.length > 0 ? seen.missed : undefined),
+  }
+}
+
+/** `before`, with these paths as they are in `after`. */
+function partWay(batch: ObjectBatch, before: State, after: State, paths: readonly RelPath[]): State {
+  const edits = new Map<RelPath, Leaf | undefined>()
+  for (const path of paths) {
+    const leaf = findLeaf(batch, after.tree, path)
+    if (leaf !== undefined || findLeaf(batch, before.tree, path) !== undefined) edits.set(path, leaf)
+  }
+  const tree = editTree(batch, before.tree, edits)
+  const attrs: Attrs = {
+    defaults: before.attrs.defaults,
+    files: overlaid(before.attrs.files, after.attrs.files, paths),
+    folders: overlaid(before.attrs.folders, after.attrs.folders, paths),
+    bare: overlaid(before.attrs.bare, after.attrs.bare, paths),
+  }
+  return stateOf(tree, attrs, (bytes) => batch.blob(bytes))
+}
+
+function overlaid(
+  under: ReadonlyMap<RelPath, number>,
+  over: ReadonlyMap<RelPath, number>,
+  paths: readonly RelPath[],
+): ReadonlyMap<RelPath, number> {
+  const next = new Map(under)
+  for (const path of paths) {
+    const perm = over.get(path)
+    if (perm === undefined) next.delete(path)
+    else next.set(path, perm)
+  }
+  return next
+}
+
+/** Every path that differs between two states: content, kind, permission bits, and folders of their own. */
+function changedPaths(objects: Objects, before: State, after: State): readonly RelPath[] {
+  const paths = new Set(diffTrees(objects, before.tree, after.tree).map((diff) => diff.path))
+  for (const { path } of permChanges(objects, before, after)) paths.add(path)
+  for (const { path } of folderChanges(objects, before, after)) paths.add(path)
+  return [...paths]
+}
+
+function permChanges(objects: Objects, before: State, after: State): readonly NewChange[] {
+  if (before.snapshot.attrs === after.snapshot.attrs) return []
+  const changes: NewChange[] = []
+  for (const path of new Set([...before.attrs.files.keys(), ...after.attrs.files.keys()])) {
+    if (before.attrs.files.get(path) === after.attrs.files.get(path)) continue
+    const old = findLeaf(objects, before.tree, path)
+    const now = findLeaf(objects, after.tree, path)
+    if (old === undefined || now === undefined || old.blob !== now.blob || old.mode !== now.mode) continue
+    if (permOf(before.attrs, path, old) !== permOf(after.attrs, path, now))
+      changes.push(bareChange(path, 'mode'))
+  }
+  return changes
+}
+
+// A folder counts as a change of its own only where no file tells of it already.
+function folderChanges(objects: Objects, before: State, after: State): readonly NewChange[] {
+  if (before.snapshot.attrs === after.snapshot.attrs) return []
+  const changes: NewChange[] = []
+  for (const path of after.attrs.bare.keys()) {
+    if (!before.attrs.bare.has(path) && !hasFolder(objects, before.tree, path))
+      changes.push(bareChange(path, 'add'))
+  }
+  for (const path of before.attrs.bare.keys()) {
+    if (!after.attrs.bare.has(path) && !hasFolder(objects, after.tree, path))
+      changes.push(bareChange(path, 'delete'))
+  }
+  for (const path of folderPermPaths(before.attrs, after.attrs)) {
+    const old = folderPerm(objects, before, path)
+    const now = folderPerm(objects, after, path)
+    if (old !== undefined && now !== undefined && old !== now) changes.push(bareChange(path, 'mode'))
+  }
+  return changes
+}
+
+function folderPermPaths(before: Attrs, after: Attrs): ReadonlySet<RelPath> {
+  return new Set([
+    ...before.folders.keys(),
+    ...after.folders.keys(),
+    ...before.bare.keys(),
+    ...after.bare.keys(),
+  ])
+}
+
+function folderPerm(objects: Objects, state: State, path: RelPath): number | undefined {
+  const { bare, folders, defaults } = state.attrs
+  return (
+    bare.get(path) ??
+    folders.get(path) ??
+    (hasFolder(objects, state.tree, path) ? defaults.folder : undefined)
+  )
+}
+
+function bareChange(path: RelPath, kind: NewChange['kind']): NewChange {
+  return { path, kind, additions: 0, deletions: 0, binary: false }
+}
+
+/** What one state differs from another by, in git's words and counts, and in what git does not see. */
+export async function describeStates(
+  engine: Engine,
+  before: State,
+  after: State,
+): Promise<readonly NewChange[]> {
+  const changes: NewChange[] = [...(await engine.describer.describe(before.tree, after.tree))]
+  const told = new Set(changes.map((change) => change.path))
+  for (const change of [
+    ...permChanges(engine.objects, before, after),
+    ...folderChanges(engine.objects, before, after),
+  ]) {
+    if (!told.has(change.path)) changes.push(change)
+  }
+  return changes.sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+/** Fills the index with the operation's changes. */
+export async function describeOperation(engine: Engine, operation: Operation): Promise<void> {
+  const before = readState(engine.objects, operation.before)
+  const after = readState(engine.objects, operation.after)
+  const changes = operation.record.kind === 'baseline' ? [] : await describeStates(engine, before, after)
+  engine.log.index.atomically(() => engine.log.index.describe(operation, changes))
+}
+
+/** After a crash or a rebuild some operations have no changes in the index yet. */
+export async function describeAll(engine: Engine): Promise<void> {
+  for (const operation of engine.log.index.undescribed()) await describeOperation(engine, operation)
+}

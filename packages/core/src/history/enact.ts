@@ -1,0 +1,207 @@
+/** From a composed state to the disk: plan, one journaled apply, one operation. The only way into the workspace. */
+
+import { UnturnError } from '../errors.ts'
+import { type Draft, type OperationRecord, optional } from '../log/record.ts'
+import { Shape } from '../log/shape.ts'
+import { planBetween, type SnapshotPlan } from '../store/attrs.ts'
+import { MergeScratch } from '../store/merge.ts'
+import type { ObjectBatch, Objects } from '../store/objects.ts'
+import { findLeaf, type Leaf } from '../store/trees.ts'
+import type { BlobId, CommitId, Exclusive, OpId, RelPath } from '../values.ts'
+import { type ApplyContext, apply, type Left, obstacles, recover } from '../workspace/apply.ts'
+import { capture, describeOperation } from './capture.ts'
+import type { Composition } from './compose.ts'
+import { conflictOf, conflictOfLeft } from './conflicts.ts'
+import type { Engine } from './engine.ts'
+import type { LastKnown } from './observe.ts'
+import { type Conflict, type FileOutcome, filesOf } from './outcome.ts'
+import { type State, stateOf } from './snapshots.ts'
+
+export type OnConflict = 'abort' | 'keep' | 'overwrite' | 'markers'
+
+export interface EnactWish {
+  readonly dryRun: boolean
+  readonly onConflict: OnConflict
+  /** Composes the wanted state from the one that was just captured. May be asked again after somebody saved a file. */
+  readonly compose: (scratch: MergeScratch, now: LastKnown) => Promise<Composition>
+  readonly draft: (composition: Composition) => Draft
+}
+
+export interface Enacted {
+  readonly kind: 'done' | 'planned' | 'conflicts'
+  readonly op?: OpId
+  readonly files: readonly FileOutcome[]
+  readonly conflicts: readonly Conflict[]
+}
+
+const mostTries = 4
+
+export async function enact(engine: Engine, wish: EnactWish, lock: Exclusive): Promise<Enacted> {
+  for (let attempt = 1; ; attempt += 1) {
+    const enacted = await tryOnce(engine, wish, attempt === mostTries, lock)
+    if (enacted !== 'again') return enacted
+  }
+}
+
+/** `again`: somebody saved a file between the look and the write. A new look merges it in, too. */
+async function tryOnce(
+  engine: Engine,
+  wish: EnactWish,
+  isLast: boolean,
+  lock: Exclusive,
+): Promise<Enacted | 'again'> {
+  const { last: now } = await capture(engine, {}, lock)
+  await using scratch = MergeScratch.open(engine.fs, engine.objects, engine.git, engine.folders.scratch)
+  const composition = await wish.compose(scratch, now)
+  const conflicts = composition.conflicts.map((conflict) => conflictOf(scratch, conflict))
+  if (conflicts.length > 0 && wish.onConflict === 'abort') return { kind: 'conflicts', files: [], conflicts }
+
+  const planned = planBetween(scratch, now.state, composition.state)
+  const blocked = obstacles(contextOf(engine, scratch), planned)
+  if (await adopt(engine, blocked, lock)) return 'again'
+  conflicts.push(...blocked.map(conflictOfLeft))
+  if (blocked.length > 0 && wish.onConflict === 'abort') return { kind: 'conflicts', files: [], conflicts }
+
+  const state =
+    blocked.length === 0 ? composition.state : asNow(scratch, composition.state, now.state, blocked)
+  const plan = blocked.length === 0 ? planned : planBetween(scratch, now.state, state)
+  const files = filesOf(plan, composition.merged)
+  if (wish.dryRun) return { kind: 'planned', files, conflicts }
+
+  const batch = engine.objects.newBatch()
+  const draft = wish.draft(composition)
+  const done = carryOut(engine, { plan, scratch, batch, draft, now, state, composition }, lock)
+  if (done === 'blocked') {
+    if (!isLast) return 'again'
+    throw keepsChanging()
+  }
+  await describeOperation(engine, engine.log.readOperation(done.commit))
+  conflicts.push(...done.left.map(conflictOfLeft))
+  const left = new Set(done.left.map(({ path }) => path))
+  return { kind: 'done', op: done.op, files: files.filter(({ path }) => !left.has(path)), conflicts }
+}
+
+// A file that no capture has seen stands where one is to come back: an ignored one, say. Once it is captured, it is a
+// conflict like any other, and can even be overwritten without being lost (P4).
+async function adopt(engine: Engine, blocked: readonly Left[], lock: Exclusive): Promise<boolean> {
+  const occupied = blocked.filter(({ reason }) => reason === 'occupied').map(({ path }) => path)
+  if (occupied.length === 0) return false
+  const { operations } = await capture(engine, { paths: occupied, label: 'found in the way' }, lock)
+  return operations.length > 0
+}
+
+/** The state, but with the blocked paths as they are now. */
+function asNow(scratch: MergeScratch, state: State, now: State, blocked: readonly Left[]): State {
+  const edits = new Map<RelPath, Leaf | undefined>()
+  for (const { path } of blocked) edits.set(path, findLeaf(scratch, now.tree, path))
+  return stateOf(scratch.edit(state.tree, edits), state.attrs, (bytes) => scratch.blob(bytes))
+}
+
+interface Work {
+  readonly plan: SnapshotPlan
+  readonly scratch: MergeScratch
+  readonly batch: ObjectBatch
+  readonly draft: Draft
+  readonly now: LastKnown
+  readonly state: State
+  readonly composition: Composition
+}
+
+type CarriedOut = { readonly op: OpId; readonly commit: CommitId; readonly left: readonly Left[] } | 'blocked'
+
+/** P1: everything that is about to go is in `before`, stored and synced, when the first file is touched. */
+function carryOut(engine: Engine, work: Work, lock: Exclusive): CarriedOut {
+  const { batch, scratch, now, state, composition } = work
+  for (const kept of [state, ...composition.states]) keep(batch, scratch, kept)
+  const taken = {
+    before: now.state.snapshot,
+    after: state.snapshot,
+    skipped: now.skippedBlob,
+    stages: composition.states.map((stage) => stage.snapshot),
+  }
+  const { commit, ref, operation } = engine.log.prepare(batch, work.draft, taken, lock)
+  const note = JSON.stringify({ commit, ref })
+  const outcome = apply(contextOf(engine, engine.objects), work.plan, note, publisher(engine, lock), lock)
+  return outcome.kind === 'blocked' ? 'blocked' : { op: operation.record.id, commit, left: outcome.left }
+}
+
+function keep(batch: ObjectBatch, scratch: MergeScratch, state: State): void {
+  batch.addFrom(scratch, state.tree)
+  batch.blob(scratch.readBlob(state.snapshot.attrs))
+}
+
+function contextOf(engine: Engine, objects: Objects): ApplyContext {
+  return {
+    fs: engine.fs,
+    root: engine.root,
+    journal: engine.folders.journal,
+    staging: engine.folders.staging,
+    bytesOf: (blob: BlobId) => objects.readBlob(blob),
+  }
+}
+
+function publisher(engine: Engine, lock: Exclusive): (note: string) => void {
+  return (note) => {
+    const shape = Shape.parse(note, 'journal note')
+    engine.log.publish(shape.text('commit') as CommitId, shape.text('ref'), lock)
+  }
+}
+
+/** Finishes, or takes back, what a killed process had begun. Runs before anything else does. */
+export async function recoverApply(engine: Engine, lock: Exclusive): Promise<void> {
+  const recovery = recover(contextOf(engine, engine.objects), publisher(engine, lock), lock)
+  switch (recovery.kind) {
+    case 'clean':
+      return
+    case 'finished':
+      return engine.warn(
+        `An interrupted ${kindOf(engine, recovery.note)} was finished.${leftWords(recovery.left)}`,
+      )
+    case 'rolled-back':
+      return engine.warn(
+        `An interrupted ${kindOf(engine, recovery.note)} was taken back.${leftWords(recovery.left)}`,
+      )
+    case 'damaged':
+      return engine.warn(
+        `The journal of an interrupted operation is damaged (${recovery.reason}). Nothing was applied from it; it was put aside. "unturn status" shows what differs.`,
+      )
+  }
+}
+
+function kindOf(engine: Engine, note: string): OperationRecord['kind'] | 'operation' {
+  try {
+    return engine.log.readOperation(Shape.parse(note, 'note').text('commit') as CommitId).record.kind
+  } catch {
+    return 'operation' // only for the sentence that tells of it
+  }
+}
+
+function leftWords(left: readonly Left[]): string {
+  return left.length === 0 ? '' : ` ${left.length} path(s) that somebody changed since were left as they are.`
+}
+
+function keepsChanging(): UnturnError {
+  return new UnturnError(
+    'apply-failed',
+    { path: '', reason: 'files keep changing', state: 'old' },
+    {
+      message: 'Some of the files keep changing while Unturn looks at them. No file was changed.',
+      hint: 'Stop what is writing to them (a build, a running agent) and run the same command again.',
+    },
+  )
+}
+
+export function conflictsError(
+  conflicts: readonly Conflict[],
+  rest: Readonly<Record<string, unknown>>,
+): UnturnError {
+  const count = conflicts.length === 1 ? 'One file was' : `${conflicts.length} files were`
+  return new UnturnError(
+    'conflicts',
+    { ...rest, conflicts, ...optional('count', conflicts.length) },
+    {
+      message: `${count} changed again where the old version would go. Nothing was changed.`,
+      hint: 'Choose with --on-conflict: keep (leave these files, undo the rest), overwrite (take the old version; the newer one stays recoverable), or markers (write both into the file).',
+    },
+  )
+}

@@ -1,0 +1,74 @@
+/** What the history functions work with: everything that touches the world, handed in. */
+
+import type { Fs } from '../fs.ts'
+import type { Flights } from '../log/flights.ts'
+import type { StoreLock } from '../log/lock.ts'
+import type { Log } from '../log/log.ts'
+import type { GitPosition } from '../log/record.ts'
+import type { Attrs } from '../store/attrs.ts'
+import type { Describer } from '../store/describe.ts'
+import type { Git } from '../store/git.ts'
+import type { ObjectStore } from '../store/objects.ts'
+import type { TrackedFiles, UserGit } from '../store/user-git.ts'
+import type { AbsPath, RelPath, TreeId } from '../values.ts'
+import type { CaptureRules } from '../workspace/capture-rules.ts'
+import type { Scanner } from '../workspace/scan.ts'
+import type { StatCache } from '../workspace/stat-cache.ts'
+
+/** Folders of one store; see docs/store-format.md. */
+export interface StoreFolders {
+  readonly folder: AbsPath
+  readonly objects: AbsPath
+  readonly journal: AbsPath
+  readonly staging: AbsPath
+  readonly scratch: AbsPath
+  readonly flights: AbsPath
+  readonly statCache: AbsPath
+}
+
+/** A long piece of work, told to whoever shows a progress bar. */
+export type Progress = (report: {
+  readonly what: 'looking' | 'storing'
+  readonly done: number
+  readonly total?: number
+}) => void
+
+export interface Engine {
+  readonly root: AbsPath
+  readonly folders: StoreFolders
+  readonly fs: Fs
+  readonly objects: ObjectStore
+  readonly git: Git
+  readonly describer: Describer
+  readonly log: Log
+  readonly lock: StoreLock
+  readonly flights: Flights
+  readonly scanner: Scanner
+  /** What this workspace's files, executables and folders usually have as permission bits. */
+  readonly defaultPerms: Attrs['defaults']
+  readonly now: () => number
+  readonly newId: (letter: 't' | 's' | 'o') => string
+  readonly isAlive: (pid: number) => boolean
+  readonly progress?: Progress
+  /** Told once per operation that found something worth saying (a finished recovery, a rebuilt index). */
+  readonly warn: (text: string) => void
+  readonly user: UserRepository
+  readonly stat: StatMemory
+}
+
+/** The user's git, read anew at every capture: it may come, go or change at any time. */
+export interface UserRepository {
+  find(): UserGit | undefined
+  position(): GitPosition
+  rules(): CaptureRules
+  tracked(): TrackedFiles | undefined
+  /** May git have converted this path's bytes on their way to the disk? Then its blob is not what is there. */
+  mayConvert(gitattributes: readonly RelPath[]): (path: RelPath) => boolean
+}
+
+/** The stat cache and what it describes. It only saves work: a missing or old one costs a longer look. */
+export interface StatMemory {
+  cache: StatCache
+  /** The snapshot that the cache describes; undefined: unknown, so nothing in it may be trusted. */
+  tree: TreeId | undefined
+}

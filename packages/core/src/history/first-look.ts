@@ -1,0 +1,70 @@
+/**
+ * The first capture borrows: in a git workspace the bytes of clean tracked files are in the user's object database
+ * already. Their packs are linked into our store, and an object id is taken over only where raw bytes and blob are
+ * provably the same: stat-clean, no filter, ident or encoding, equal size. Everything else is read and stored.
+ */
+
+import { borrowPacks } from '../store/borrow.ts'
+import type { ObjectBatch } from '../store/objects.ts'
+import { listPacks, type TrackedEntry, type TrackedFiles } from '../store/user-git.ts'
+import { type BlobId, nameOf } from '../values.ts'
+import { type Content, readContents } from '../workspace/content.ts'
+import type { SeenFile } from '../workspace/scan.ts'
+import type { Engine } from './engine.ts'
+
+export async function firstContents(
+  engine: Engine,
+  files: readonly SeenFile[],
+  batch: ObjectBatch,
+): Promise<readonly Content[]> {
+  const borrowed = await borrow(engine, files)
+  const rest = files.filter((file) => !borrowed.has(file))
+  const read = await readContents(engine.scanner, rest, batch, (done, total) =>
+    engine.progress?.({ what: 'storing', done, total }),
+  )
+  return [...[...borrowed].map(([seen, blob]) => ({ seen, blob, size: seen.size })), ...read]
+}
+
+async function borrow(engine: Engine, files: readonly SeenFile[]): Promise<ReadonlyMap<SeenFile, BlobId>> {
+  const git = engine.user.find()
+  const tracked = engine.user.tracked()
+  if (git === undefined || git.objectFormat !== 'sha1' || tracked === undefined) return new Map()
+  const candidates = cleanFiles(engine, files, tracked)
+  if (candidates.size === 0) return new Map()
+  const sizes = await borrowPacks(engine.git, engine.objects, listPacks(git), candidates.values())
+  const borrowed = new Map<SeenFile, BlobId>()
+  for (const [file, blob] of candidates) if (sizes.get(blob) === file.size) borrowed.set(file, blob)
+  return borrowed
+}
+
+function cleanFiles(
+  engine: Engine,
+  files: readonly SeenFile[],
+  tracked: TrackedFiles,
+): ReadonlyMap<SeenFile, BlobId> {
+  const attributeFiles = files
+    .filter((file) => nameOf(file.path) === '.gitattributes')
+    .map((file) => file.path)
+  const mayConvert = engine.user.mayConvert(attributeFiles)
+  const clean = new Map<SeenFile, BlobId>()
+  for (const file of files) {
+    const entry = tracked.entry(file.path)
+    if (entry === undefined || !isStatClean(file, entry, tracked.mtimeMs) || mayConvert(file.path)) continue
+    clean.set(file, entry.id as BlobId)
+  }
+  return clean
+}
+
+// A file as young as the index may have been written right after git looked at it (git's own racy rule).
+function isStatClean(file: SeenFile, entry: TrackedEntry, indexMtimeMs: number): boolean {
+  return (
+    file.kind === 'file' &&
+    (entry.mode & 0o170000) === 0o100000 &&
+    !entry.intentToAdd &&
+    entry.size === file.size % 2 ** 32 &&
+    entry.mtimeMs === file.mtimeMs &&
+    entry.ctimeMs === file.ctimeMs &&
+    entry.ino === file.ino % 2 ** 32 &&
+    entry.mtimeMs < indexMtimeMs
+  )
+}

@@ -1,0 +1,230 @@
+/** Undo, redo, restore: the head of a session moves in its tree of turns, and the files follow. */
+
+import { UnturnError } from '../errors.ts'
+import type { Draft, Point } from '../log/record.ts'
+import { optional } from '../log/record.ts'
+import type { MergeScratch } from '../store/merge.ts'
+import type { Exclusive, SessionId, Snapshot, StepId, TurnId } from '../values.ts'
+import { moveUserBranch } from './branch.ts'
+import { bringIn, type Composition, composeFrom, takeOut } from './compose.ts'
+import { enact, type OnConflict } from './enact.ts'
+import type { Engine } from './engine.ts'
+import { notUndoneOf } from './not-undone.ts'
+import type { LastKnown } from './observe.ts'
+import type { Outcome } from './outcome.ts'
+import {
+  pathTo,
+  pointAtStep,
+  pointBack,
+  pointForward,
+  readTurnTree,
+  type TurnTree,
+  type Way,
+  wayBetween,
+} from './points.ts'
+import { closeTurn, requireTurn, unknownId, whyRunning } from './recording.ts'
+import { readState, sameSnapshot } from './snapshots.ts'
+
+export interface MoveWish {
+  readonly session: SessionId
+  readonly dryRun?: boolean
+  readonly onConflict?: OnConflict
+  /** Go ahead although a turn is running: it is closed as interrupted. */
+  readonly evenIfRunning?: boolean
+  /** Also move the user's branch back over commits that the undone turns made. */
+  readonly git?: boolean
+}
+
+export interface UndoWish extends MoveWish {
+  /** How many turns; 1 if nothing is said. */
+  readonly turns?: number
+  /** Everything from this turn on. */
+  readonly to?: TurnId
+}
+
+export interface RedoWish extends MoveWish {
+  readonly turns?: number
+  readonly all?: boolean
+}
+
+export interface RestoreWish extends MoveWish {
+  readonly turn: TurnId
+  readonly side: 'before' | 'after'
+  readonly step?: StepId
+  /** The workspace exactly as it was then: later edits by anybody go, too, and stay recoverable. */
+  readonly exact?: boolean
+}
+
+export async function undo(engine: Engine, wish: UndoWish, lock: Exclusive): Promise<Outcome> {
+  await settleOpenTurns(engine, wish, lock)
+  const tree = readTurnTree(engine, wish.session)
+  const to = wish.to === undefined ? pointBack(tree, wish.turns ?? 1) : pointBefore(engine, tree, wish.to)
+  if (to === undefined) throw nothingToUndo(wish.session)
+  return move(engine, 'undo', tree, to, wish, lock)
+}
+
+function pointBefore(engine: Engine, tree: TurnTree, id: TurnId): Point | undefined {
+  const turn = requireTurn(engine, id)
+  return pathTo(tree, tree.head).some((point) => point.turn === id) ? turn.parent : undefined
+}
+
+export async function redo(engine: Engine, wish: RedoWish, lock: Exclusive): Promise<Outcome> {
+  await settleOpenTurns(engine, wish, lock)
+  const tree = readTurnTree(engine, wish.session)
+  const to = pointForward(tree, wish.all === true ? Number.POSITIVE_INFINITY : (wish.turns ?? 1))
+  if (to === undefined) throw nothingToRedo(wish.session)
+  return move(engine, 'redo', tree, to, wish, lock)
+}
+
+export async function restore(engine: Engine, wish: RestoreWish, lock: Exclusive): Promise<Outcome> {
+  await settleOpenTurns(engine, wish, lock)
+  const tree = readTurnTree(engine, wish.session)
+  const turn = tree.turns.get(wish.turn)
+  if (turn === undefined) throw unknownId(wish.turn, 'turn of this session')
+  if (wish.step !== undefined && engine.log.index.findStep(wish.step)?.turn !== turn.id)
+    throw unknownId(wish.step, 'step of this turn')
+  const to =
+    wish.step === undefined
+      ? wish.side === 'after'
+        ? { turn: turn.id }
+        : turn.parent
+      : pointAtStep(engine, turn, wish.step, wish.side)
+  const exactly = wish.exact === true ? snapshotAt(engine, wish) : undefined
+  return move(engine, 'restore', tree, to, { ...wish, ...optional('exactly', exactly) }, lock)
+}
+
+// R1: somebody at work is not undone under his hands; a turn that nobody works at any more is closed first.
+async function settleOpenTurns(engine: Engine, wish: MoveWish, lock: Exclusive): Promise<void> {
+  for (const turn of engine.log.index.openTurns(wish.session)) {
+    const why = whyRunning(engine, turn)
+    if (why !== undefined && wish.evenIfRunning !== true) throw turnRunning(turn.id, why)
+    await closeTurn(engine, turn, 'interrupted', lock)
+  }
+}
+
+async function move(
+  engine: Engine,
+  kind: 'undo' | 'redo' | 'restore',
+  tree: TurnTree,
+  to: Point,
+  wish: MoveWish & { readonly exactly?: Snapshot },
+  lock: Exclusive,
+): Promise<Outcome> {
+  const way = wayBetween(engine, tree, tree.head, to)
+  const onConflict = wish.onConflict ?? 'abort'
+  const { exactly } = wish
+  const enacted = await enact(
+    engine,
+    {
+      dryRun: wish.dryRun === true,
+      onConflict,
+      compose: (scratch, now) =>
+        exactly === undefined
+          ? follow(engine, scratch, now, way, onConflict)
+          : goExactly(engine, scratch, now, way, exactly),
+      draft: (composition): Draft => ({
+        kind,
+        session: tree.session,
+        from: tree.head,
+        to,
+        stages: composition.stages,
+        exact: exactly !== undefined,
+        git: engine.user.position(),
+      }),
+    },
+    lock,
+  )
+  const moved = enacted.kind === 'done'
+  const reverted = way.out.map((leg) => leg.turn).filter((turn) => turn !== to.turn)
+  const git = wish.git === true && moved ? await moveUserBranch(engine, tree, way) : undefined
+  return {
+    ...enacted,
+    head: moved || enacted.kind === 'planned' ? to.turn : tree.head.turn,
+    reverted: enacted.kind === 'conflicts' ? [] : reverted,
+    redone: enacted.kind === 'conflicts' ? [] : way.in.map((leg) => leg.turn),
+    ...optional('prompt', promptToEdit(tree, reverted)),
+    notUndone: notUndoneOf(engine, tree, way),
+    ...optional('git', git),
+  }
+}
+
+/** Moving over several turns is composed in tree space, turn by turn, and applied once. */
+async function follow(
+  engine: Engine,
+  scratch: MergeScratch,
+  now: LastKnown,
+  way: Way,
+  onConflict: OnConflict,
+): Promise<Composition> {
+  let so = composeFrom(now.state)
+  for (const leg of way.out) so = await takeOut(engine, scratch, so, leg, onConflict)
+  for (const leg of way.in) so = await bringIn(engine, scratch, so, leg, onConflict)
+  return so
+}
+
+// The turns on the way are taken out one by one all the same, so that each can be redone alone later.
+async function goExactly(
+  engine: Engine,
+  scratch: MergeScratch,
+  now: LastKnown,
+  way: Way,
+  snapshot: Snapshot,
+): Promise<Composition> {
+  const composed = await follow(engine, scratch, now, way, 'overwrite')
+  const state = readState(engine.objects, snapshot)
+  if (sameSnapshot(state.snapshot, composed.state.snapshot)) return { ...composed, conflicts: [] }
+  const rest = { turn: null, way: 'out', ops: [] } as const
+  return {
+    state,
+    stages: [...composed.stages, rest],
+    states: [...composed.states, state],
+    conflicts: [],
+    merged: new Set(),
+  }
+}
+
+/** The whole workspace as it was when the turn, or the step, began or ended. */
+function snapshotAt(engine: Engine, wish: RestoreWish): Snapshot | undefined {
+  const { index } = engine.log
+  const operations =
+    wish.step === undefined ? index.operationsOfTurn(wish.turn) : index.operationsOfStep(wish.step)
+  return wish.side === 'before' ? operations[0]?.before : operations.at(-1)?.after
+}
+
+function promptToEdit(tree: TurnTree, reverted: readonly TurnId[]): string | undefined {
+  const oldest = reverted.at(-1)
+  return oldest === undefined ? undefined : tree.turns.get(oldest)?.prompt
+}
+
+function nothingToUndo(session: SessionId): UnturnError {
+  return new UnturnError(
+    'nothing-to-undo',
+    { session },
+    {
+      message: 'There is nothing to undo: this session has no turn left to take out. No file was changed.',
+      hint: 'Run "unturn log" to see its turns, or "unturn log --all" for other sessions.',
+    },
+  )
+}
+
+function nothingToRedo(session: SessionId): UnturnError {
+  return new UnturnError(
+    'nothing-to-redo',
+    { session },
+    {
+      message: 'There is nothing to redo: no undone turn follows the head. No file was changed.',
+      hint: 'Run "unturn log --tree" to see all branches; "unturn restore TURN --after" goes to any of them.',
+    },
+  )
+}
+
+function turnRunning(turn: TurnId, reason: string): UnturnError {
+  return new UnturnError(
+    'turn-running',
+    { turn, reason },
+    {
+      message: `Turn ${turn} is running: ${reason}. Nothing was changed.`,
+      hint: 'Wait for the agent, or stop it, and try again. --force goes ahead now and closes the turn as interrupted.',
+    },
+  )
+}

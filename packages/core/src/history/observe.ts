@@ -1,0 +1,295 @@
+/** Seeing: the workspace as it is now, as a snapshot in a batch that nobody has stored yet. */
+
+import type { SkippedEntry, SkippedList } from '../log/skipped-list.ts'
+import { parseSkipped, serializeSkipped } from '../log/skipped-list.ts'
+import type { Attrs } from '../store/attrs.ts'
+import type { ObjectBatch } from '../store/objects.ts'
+import { diffTrees, editTree, findLeaf, hasFolder, type Leaf, listTree } from '../store/trees.ts'
+import { type BlobId, parentOf, type RelPath, relPathUnchecked, type Skipped } from '../values.ts'
+import { type Content, readContents } from '../workspace/content.ts'
+import type { Scan, SeenFile } from '../workspace/scan.ts'
+import type { Engine } from './engine.ts'
+import { firstContents } from './first-look.ts'
+import { readState, type State, stateOf } from './snapshots.ts'
+
+/** What the last operation left behind: the state that the next one begins with. */
+export interface LastKnown {
+  readonly state: State
+  readonly skipped: SkippedList
+  readonly skippedBlob: BlobId
+}
+
+export interface Observation {
+  readonly state: State
+  readonly batch: ObjectBatch
+  readonly skipped: SkippedList
+  readonly skippedBlob: BlobId
+  /** Paths that stood among the skipped ones before, and are captured from now on: there is no "before" to go back to. */
+  readonly adopted: ReadonlySet<RelPath>
+  /** Paths that changed without being captured. */
+  readonly missed: readonly Skipped[]
+  /** Puts what was seen into the stat cache. Only after the batch is stored: the cache must never vouch for lost bytes. */
+  readonly remember: () => void
+}
+
+export function readLastKnown(engine: Engine): LastKnown | undefined {
+  const last = engine.log.index.lastOperation()
+  if (last === undefined) return undefined
+  return {
+    state: readState(engine.objects, last.after),
+    skipped: parseSkipped(engine.objects.readBlob(last.skipped)),
+    skippedBlob: last.skipped,
+  }
+}
+
+export function nothingKnown(engine: Engine, batch: ObjectBatch): LastKnown {
+  const attrs: Attrs = {
+    defaults: engine.defaultPerms,
+    files: new Map(),
+    folders: new Map(),
+    bare: new Map(),
+  }
+  const state = stateOf(batch.tree([]), attrs, (bytes) => batch.blob(bytes))
+  return { state, skipped: new Map(), skippedBlob: batch.blob(Buffer.alloc(0)) }
+}
+
+/** Looks at the whole workspace. */
+export async function observe(
+  engine: Engine,
+  last: LastKnown | undefined,
+  named: readonly RelPath[] = [],
+): Promise<Observation> {
+  const batch = engine.objects.newBatch()
+  const known = last ?? nothingKnown(engine, batch)
+  alignCache(engine, known.state)
+  const scan = await engine.scanner.scan(engine.stat.cache, engine.user.rules(), {
+    named,
+    onProgress: (done) => engine.progress?.({ what: 'looking', done }),
+  })
+  const contents =
+    last === undefined
+      ? await firstContents(engine, scan.changed, batch)
+      : await readInto(engine, scan.changed, batch)
+  const seen = sort(contents)
+  const skipped = skippedListOf(scan, seen.unreadable)
+  const state = nextState(batch, known.state, seen.files, [...scan.gone, ...seen.gone], scan.folders)
+  return {
+    state,
+    batch,
+    skipped,
+    skippedBlob: batch.blob(serializeSkipped(skipped)),
+    adopted: adoptedBy(seen.files, known),
+    missed: missedBetween(known.skipped, skipped),
+    remember: () => {
+      engine.scanner.settle(engine.stat.cache, seen.files, [...scan.gone, ...seen.gone], scan)
+      engine.stat.tree = state.tree
+    },
+  }
+}
+
+/** Looks at these paths only, as for an edit tool that names what it touches: cost does not grow with the workspace. */
+export async function observePaths(
+  engine: Engine,
+  last: LastKnown,
+  paths: readonly RelPath[],
+): Promise<Observation> {
+  const batch = engine.objects.newBatch()
+  alignCache(engine, last.state)
+  const looks = engine.scanner.look(engine.stat.cache, paths)
+  const files = looks.filter(
+    (look): look is SeenFile => 'kind' in look && (look.kind === 'file' || look.kind === 'link'),
+  )
+  const seen = sort(await readInto(engine, files, batch))
+  const gone = looks
+    .filter((look) => 'kind' in look && (look.kind === 'gone' || look.kind === 'folder'))
+    .map((look) => look.path)
+    .filter((path) => findLeaf(batch, last.state.tree, path) !== undefined)
+  const state = nextState(batch, last.state, seen.files, [...gone, ...seen.gone], 'unchanged', engine)
+  return {
+    state,
+    batch,
+    skipped: last.skipped,
+    skippedBlob: last.skippedBlob,
+    adopted: adoptedBy(seen.files, last),
+    missed: [],
+    remember: () => {
+      engine.scanner.settle(engine.stat.cache, seen.files, [...gone, ...seen.gone])
+      engine.stat.tree = state.tree
+    },
+  }
+}
+
+// Somebody else's operations, and our own undo, change the files after the cache was made: what they touched is no
+// longer trusted, and everything else still is.
+function alignCache(engine: Engine, state: State): void {
+  const { stat } = engine
+  if (stat.tree === state.tree) return
+  const base = stat.tree !== undefined && engine.objects.has(stat.tree) ? stat.tree : undefined
+  if (base === undefined) {
+    for (const [path, leaf] of listTree(engine.objects, state.tree)) distrust(engine, path, leaf)
+  } else {
+    for (const { path, after } of diffTrees(engine.objects, base, state.tree)) distrust(engine, path, after)
+  }
+  stat.tree = state.tree
+}
+
+function distrust({ stat }: Engine, path: RelPath, leaf: Leaf | undefined): void {
+  if (leaf === undefined) return stat.cache.forget(path)
+  stat.cache.distrust(
+    path,
+    leaf.blob,
+    leaf.mode === '120000' ? 'link' : 'file',
+    leaf.mode === '100755' ? 0o755 : 0o644,
+  )
+}
+
+function readInto(
+  engine: Engine,
+  files: readonly SeenFile[],
+  batch: ObjectBatch,
+): Promise<readonly Content[]> {
+  return readContents(engine.scanner, files, batch, (done, total) =>
+    engine.progress?.({ what: 'storing', done, total }),
+  )
+}
+
+interface Sorted {
+  readonly files: readonly { readonly seen: SeenFile; readonly blob: BlobId }[]
+  readonly gone: readonly RelPath[]
+  readonly unreadable: readonly Skipped[]
+}
+
+function sort(contents: readonly Content[]): Sorted {
+  const files: { seen: SeenFile; blob: BlobId }[] = []
+  const gone: RelPath[] = []
+  const unreadable: Skipped[] = []
+  for (const content of contents) {
+    if ('blob' in content) files.push(content)
+    else if (content.failed === 'gone') gone.push(content.seen.path)
+    else unreadable.push({ path: content.seen.path, reason: content.failed })
+  }
+  return { files, gone, unreadable }
+}
+
+function leafOf({ seen, blob }: { readonly seen: SeenFile; readonly blob: BlobId }): Leaf {
+  if (seen.kind === 'link') return { mode: '120000', blob }
+  return { mode: (seen.perm & 0o100) === 0 ? '100644' : '100755', blob }
+}
+
+function nextState(
+  batch: ObjectBatch,
+  last: State,
+  files: Sorted['files'],
+  gone: readonly RelPath[],
+  folders: Scan['folders'],
+  engine?: Engine,
+): State {
+  const edits = new Map<RelPath, Leaf | undefined>()
+  for (const path of gone) edits.set(path, undefined)
+  for (const file of files) edits.set(file.seen.path, leafOf(file))
+  const tree = editTree(batch, last.tree, edits)
+  const attrs = nextAttrs(batch, last.attrs, { tree, files, gone, folders }, engine)
+  return attrs === last.attrs && tree === last.tree
+    ? last
+    : stateOf(tree, attrs, (bytes) => batch.blob(bytes))
+}
+
+interface SeenAttrs {
+  readonly tree: State['tree']
+  readonly files: Sorted['files']
+  readonly gone: readonly RelPath[]
+  readonly folders: Scan['folders']
+}
+
+function nextAttrs(batch: ObjectBatch, last: Attrs, seen: SeenAttrs, engine: Engine | undefined): Attrs {
+  const files = nextFilePerms(last, seen)
+  if (seen.folders !== 'unchanged')
+    return { ...last, files, ...foldersOf(batch, last, seen.tree, seen.folders) }
+  const bare = nextBare(batch, last, seen, engine)
+  return files === last.files && bare === last.bare ? last : { ...last, files, bare }
+}
+
+function nextFilePerms(last: Attrs, seen: SeenAttrs): Attrs['files'] {
+  const next = new Map(last.files)
+  for (const path of seen.gone) next.delete(path)
+  for (const { seen: file } of seen.files) {
+    const usual = (file.perm & 0o100) === 0 ? last.defaults.file : last.defaults.exec
+    if (file.kind === 'link' || file.perm === usual) next.delete(file.path)
+    else next.set(file.path, file.perm)
+  }
+  return sameMap(next, last.files) ? last.files : next
+}
+
+function foldersOf(
+  batch: ObjectBatch,
+  last: Attrs,
+  tree: State['tree'],
+  folders: ReadonlyMap<RelPath, number>,
+): Pick<Attrs, 'folders' | 'bare'> {
+  const unusual = new Map<RelPath, number>()
+  const bare = new Map<RelPath, number>()
+  for (const [path, perm] of folders) {
+    if (!hasFolder(batch, tree, path)) bare.set(path, perm)
+    else if (perm !== last.defaults.folder) unusual.set(path, perm)
+  }
+  return { folders: unusual, bare }
+}
+
+// The same folders are there as before, but one may have lost its last captured file, or got its first.
+function nextBare(
+  batch: ObjectBatch,
+  last: Attrs,
+  seen: SeenAttrs,
+  engine: Engine | undefined,
+): Attrs['bare'] {
+  const next = new Map(last.bare)
+  for (const path of seen.gone) {
+    for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) {
+      const at = relPathUnchecked(folder)
+      if (engine === undefined || isFolderOnDisk(engine, at))
+        next.set(at, last.folders.get(at) ?? last.defaults.folder)
+    }
+  }
+  for (const path of next.keys()) if (hasFolder(batch, seen.tree, path)) next.delete(path)
+  return sameMap(next, last.bare) ? last.bare : next
+}
+
+function isFolderOnDisk(engine: Engine, folder: RelPath): boolean {
+  const look = engine.scanner.look(engine.stat.cache, [folder])[0]
+  return look !== undefined && 'kind' in look && look.kind === 'folder'
+}
+
+function sameMap<K, V>(a: ReadonlyMap<K, V>, b: ReadonlyMap<K, V>): boolean {
+  if (a.size !== b.size) return false
+  for (const [key, value] of a) if (b.get(key) !== value) return false
+  return true
+}
+
+function skippedListOf(scan: Scan, unreadable: readonly Skipped[]): SkippedList {
+  const list = new Map<RelPath, SkippedEntry>()
+  for (const skipped of [...scan.skipped, ...unreadable]) {
+    list.set(skipped.path, { skipped, signature: scan.skippedStats.get(skipped.path) ?? '' })
+  }
+  return list
+}
+
+function adoptedBy(files: Sorted['files'], last: LastKnown): ReadonlySet<RelPath> {
+  if (last.skipped.size === 0) return new Set()
+  const adopted = new Set<RelPath>()
+  for (const { seen } of files) if (stoodSkipped(seen.path, last.skipped)) adopted.add(seen.path)
+  return adopted
+}
+
+function stoodSkipped(path: RelPath, skipped: SkippedList): boolean {
+  for (let at: string = path; at !== ''; at = parentOf(at)) if (skipped.has(relPathUnchecked(at))) return true
+  return false
+}
+
+function missedBetween(before: SkippedList, after: SkippedList): readonly Skipped[] {
+  const missed: Skipped[] = []
+  for (const [path, entry] of after) {
+    if (entry.skipped.reason === 'nested-git' && before.has(path)) continue
+    if (before.get(path)?.signature !== entry.signature) missed.push(entry.skipped)
+  }
+  return missed
+}

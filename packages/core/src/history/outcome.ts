@@ -1,0 +1,95 @@
+/** What an undo, redo, restore or rollback has done, would do, or could not do: the same shape for all of them. */
+
+import type { CommitNote } from '../log/record.ts'
+import type { SnapshotPlan } from '../store/attrs.ts'
+import type { ConflictKind } from '../store/merge.ts'
+import type { FileState, OpId, RelPath, Skipped, TurnId } from '../values.ts'
+
+export interface FileOutcome {
+  readonly path: RelPath
+  readonly action: 'write' | 'delete' | 'rename' | 'mode'
+  /** Where a rename came from; the old name is listed as deleted, too. */
+  readonly from?: RelPath
+  /** The content is made of both sides: the old version, and what came after the turn. */
+  readonly merged: boolean
+}
+
+export interface Conflict {
+  readonly path: RelPath
+  readonly kind: ConflictKind | 'uncaptured' | 'changed-meanwhile'
+  /** The text that stands there now, where the two overlap; null: nothing stands there. */
+  readonly ours: string | null
+  /** The text that would have come; null: the path would have gone. */
+  readonly theirs: string | null
+  /** For people. */
+  readonly message: string
+}
+
+/** What could not be taken back, honestly. */
+export interface NotUndone {
+  readonly commands: readonly string[]
+  readonly commits: readonly CommitNote[]
+  readonly skipped: readonly Skipped[]
+}
+
+/** What became of a typed `--git`. */
+export type BranchOutcome =
+  | { readonly moved: true; readonly branch: string; readonly from: string; readonly to: string }
+  | { readonly moved: false; readonly reason: string }
+
+export interface Outcome {
+  readonly kind: 'done' | 'planned' | 'conflicts'
+  /** Absent for a plan, and where nothing was changed. */
+  readonly op?: OpId
+  readonly head: TurnId | null
+  readonly files: readonly FileOutcome[]
+  readonly conflicts: readonly Conflict[]
+  /** Turns taken out by this, newest first. */
+  readonly reverted: readonly TurnId[]
+  /** Turns brought back by this, oldest first. */
+  readonly redone: readonly TurnId[]
+  readonly prompt?: string
+  readonly notUndone: NotUndone
+  readonly git?: BranchOutcome
+}
+
+export function filesOf(plan: SnapshotPlan, merged: ReadonlySet<RelPath>): readonly FileOutcome[] {
+  const goneBlobs = new Map<string, RelPath>()
+  for (const { path, from, to } of plan.paths)
+    if (from?.kind === 'file' && to === undefined) goneBlobs.set(from.blob, path)
+  const files: FileOutcome[] = []
+  for (const { path, from, to } of plan.paths)
+    files.push(fileOutcome(path, from, to, merged.has(path), goneBlobs))
+  for (const { path } of plan.folders.chmod) files.push({ path, action: 'mode', merged: false })
+  for (const path of foldersAlone(plan)) files.push(path)
+  return files.sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+function fileOutcome(
+  path: RelPath,
+  from: FileState | undefined,
+  to: FileState | undefined,
+  merged: boolean,
+  goneBlobs: ReadonlyMap<string, RelPath>,
+): FileOutcome {
+  if (to === undefined) return { path, action: 'delete', merged }
+  if (from !== undefined && from.kind === to.kind && from.blob === to.blob)
+    return { path, action: 'mode', merged }
+  const oldName = from === undefined && to.kind === 'file' ? goneBlobs.get(to.blob) : undefined
+  return oldName === undefined
+    ? { path, action: 'write', merged }
+    : { path, action: 'rename', from: oldName, merged }
+}
+
+// Folders come and go with their files; only one that does so by itself is worth a line.
+function foldersAlone(plan: SnapshotPlan): readonly FileOutcome[] {
+  const written = plan.paths.filter(({ to }) => to !== undefined).map(({ path }) => path)
+  const deleted = plan.paths.filter(({ to }) => to === undefined).map(({ path }) => path)
+  const isAbove = (folder: RelPath) => (path: RelPath) => path.startsWith(`${folder}/`)
+  const made = plan.folders.create.map(({ path }) => path).filter((path) => !written.some(isAbove(path)))
+  const gone = plan.folders.remove.filter((path) => !deleted.some(isAbove(path)))
+  return [
+    ...made.map((path) => ({ path, action: 'write' as const, merged: false })),
+    ...gone.map((path) => ({ path, action: 'delete' as const, merged: false })),
+  ]
+}

@@ -1,0 +1,251 @@
+/** Recording: an agent's turns and steps, as they begin and end. */
+
+import { UnturnError } from '../errors.ts'
+import type { Flight } from '../log/flights.ts'
+import { type CommitNote, optional, type TurnStatus } from '../log/record.ts'
+import type { ChangeRow, Operation, TurnRow } from '../log/rows.ts'
+import { listCommits } from '../store/user-commits.ts'
+import {
+  type Exclusive,
+  joinAbs,
+  type RelPath,
+  type SessionId,
+  type Skipped,
+  type StepId,
+  type TreeId,
+  type TurnId,
+} from '../values.ts'
+import { capture } from './capture.ts'
+import type { Engine } from './engine.ts'
+
+export interface TurnWish {
+  readonly session: SessionId
+  readonly agent: string
+  readonly agentId?: string
+  readonly prompt?: string
+  /** The agent's own id for the prompt: the same one again is the same turn. */
+  readonly message?: string
+  /** The agent's process: while it lives, the turn counts as running. */
+  readonly pid?: number
+}
+
+export interface StepWish {
+  readonly turn: TurnId
+  readonly tool: string
+  /** None: anything may change while the step runs. */
+  readonly paths: readonly RelPath[]
+  readonly part?: string
+  readonly command?: string
+  readonly agentId?: string
+}
+
+export async function beginTurn(
+  engine: Engine,
+  wish: TurnWish,
+  lock: Exclusive,
+): Promise<{ readonly turn: TurnId; readonly seq: number }> {
+  const { index } = engine.log
+  const again = wish.message === undefined ? undefined : index.findTurnByMessage(wish.session, wish.message)
+  if (again !== undefined) return { turn: again.id, seq: again.beginSeq }
+  for (const open of index.openTurns(wish.session)) await closeTurn(engine, open, 'interrupted', lock)
+  await capture(engine, {}, lock)
+  const turn = engine.newId('t') as TurnId
+  const parent = index.findSession(wish.session)?.head ?? { turn: null }
+  const begun = appendNote(
+    engine,
+    { kind: 'turn-begin', turn, parent, git: engine.user.position(), ...wish },
+    lock,
+  )
+  engine.flights.begin(implicitFlight(engine, wish, turn))
+  return { turn, seq: begun.record.seq }
+}
+
+// Many agents report no steps. Until this one reports its first, the whole turn counts as one (R2).
+function implicitFlight(engine: Engine, wish: TurnWish, turn: TurnId): Flight {
+  return {
+    step: engine.newId('s') as StepId,
+    session: wish.session,
+    turn,
+    tool: 'turn',
+    agent: wish.agent,
+    ...optional('agentId', wish.agentId),
+    paths: [],
+    beganMs: engine.now(),
+    implicit: true,
+  }
+}
+
+export async function beginStep(
+  engine: Engine,
+  wish: StepWish,
+  lock: Exclusive,
+): Promise<{ readonly step: StepId }> {
+  const turn = requireTurn(engine, wish.turn)
+  const again = wish.part === undefined ? undefined : findByPart(engine, wish.turn, wish.part)
+  if (again !== undefined) return { step: again }
+  endImplicit(engine, wish.turn)
+  await capture(engine, wish.paths.length > 0 ? { paths: wish.paths } : {}, lock)
+  const step = engine.newId('s') as StepId
+  engine.flights.begin({
+    step,
+    session: turn.session,
+    turn: turn.id,
+    tool: wish.tool,
+    agent: turn.agent,
+    ...optional('agentId', wish.agentId ?? turn.agentId),
+    ...optional('part', wish.part),
+    ...optional('command', wish.command),
+    paths: wish.paths,
+    beganMs: engine.now(),
+    implicit: false,
+  })
+  return { step }
+}
+
+function findByPart(engine: Engine, turn: TurnId, part: string): StepId | undefined {
+  const flying = engine.flights.list().find((flight) => flight.turn === turn && flight.part === part)
+  return flying?.step ?? engine.log.index.findStepByPart(turn, part)?.id
+}
+
+function endImplicit(engine: Engine, turn: TurnId): void {
+  for (const flight of engine.flights.list())
+    if (flight.implicit && flight.turn === turn) engine.flights.end(flight.step)
+}
+
+export async function endStep(engine: Engine, step: StepId, lock: Exclusive): Promise<readonly ChangeRow[]> {
+  const flight = engine.flights.find(step)
+  if (flight !== undefined) await closeFlight(engine, flight, lock)
+  else if (engine.log.index.findStep(step) === undefined) throw unknownId(step, 'step')
+  return engine.log.index.changesOfStep(step)
+}
+
+async function closeFlight(engine: Engine, flight: Flight, lock: Exclusive): Promise<void> {
+  const paths = flight.paths.length > 0 ? { paths: flight.paths } : {}
+  await capture(engine, { ...paths, closing: flight }, lock)
+  engine.flights.end(flight.step)
+}
+
+export interface TurnEnd {
+  readonly changes: readonly ChangeRow[]
+  readonly skipped: readonly Skipped[]
+}
+
+export async function endTurn(
+  engine: Engine,
+  id: TurnId,
+  status: TurnStatus,
+  lock: Exclusive,
+): Promise<TurnEnd> {
+  const turn = requireTurn(engine, id)
+  const skipped = await closeTurn(engine, turn, status, lock)
+  return { changes: engine.log.index.changesOfTurn(id), skipped }
+}
+
+/** Ends a turn: steps that never ended are closed with it, and what changed with nothing in flight is the user's. */
+export async function closeTurn(
+  engine: Engine,
+  turn: TurnRow,
+  status: TurnStatus,
+  lock: Exclusive,
+): Promise<readonly Skipped[]> {
+  for (const flight of engine.flights.list())
+    if (flight.turn === turn.id) await closeFlight(engine, flight, lock)
+  const { last } = await capture(engine, {}, lock)
+  if (turn.status === 'open') {
+    const git = engine.user.position()
+    const commits = await commitsSince(engine, turn, git.head)
+    appendNote(
+      engine,
+      {
+        kind: 'turn-end',
+        session: turn.session,
+        turn: turn.id,
+        status,
+        git,
+        commits,
+        ...optional('gitBefore', turn.gitBefore),
+      },
+      lock,
+    )
+  }
+  return [...last.skipped.values()].map((entry) => entry.skipped)
+}
+
+async function commitsSince(
+  engine: Engine,
+  turn: TurnRow,
+  head: string | undefined,
+): Promise<readonly CommitNote[]> {
+  const git = engine.user.find()
+  if (git === undefined || head === undefined || head === turn.gitBefore?.head) return []
+  const listed = await listCommits(
+    engine.git,
+    joinAbs(git.commonDir, 'objects'),
+    turn.gitBefore?.head,
+    head,
+    200,
+  )
+  return listed ?? [{ id: head, subject: '' }]
+}
+
+export interface UserCapture {
+  readonly snapshot: TreeId
+  readonly changes: readonly ChangeRow[]
+  readonly skipped: readonly Skipped[]
+}
+
+/** Takes in what changed since the last operation. With no step in flight it is the user's own. */
+export async function captureNow(
+  engine: Engine,
+  label: string | undefined,
+  lock: Exclusive,
+): Promise<UserCapture> {
+  const { last, operations } = await capture(engine, optional('label', label), lock)
+  return {
+    snapshot: last.state.tree,
+    changes: operations.flatMap((operation) => engine.log.index.changesOfOperation(operation.record.seq)),
+    skipped: [...last.skipped.values()].map((entry) => entry.skipped),
+  }
+}
+
+/** An operation that changes no file: something was said, and the log keeps it. */
+export function appendNote(
+  engine: Engine,
+  draft: Parameters<Engine['log']['append']>[1],
+  lock: Exclusive,
+): Operation {
+  const last = engine.log.index.lastOperation()
+  if (last === undefined) throw new Error('a note needs a capture before it')
+  const taken = { before: last.after, after: last.after, skipped: last.skipped }
+  const operation = engine.log.append(engine.objects.newBatch(), draft, taken, lock)
+  engine.log.index.describe(operation, [])
+  return operation
+}
+
+// ---- running turns -----------------------------------------------------------------------------------------------
+
+/** Why this turn counts as running (R1), or undefined if nobody is at it any more. */
+export function whyRunning(engine: Engine, turn: TurnRow): string | undefined {
+  if (turn.status !== 'open') return undefined
+  const flight = engine.flights.list().find((one) => one.turn === turn.id && !one.implicit)
+  if (flight !== undefined) return `its step ${flight.step} (${flight.tool}) has not ended`
+  if (turn.pid !== undefined && engine.isAlive(turn.pid)) return `its agent, process ${turn.pid}, is alive`
+  return undefined
+}
+
+export function requireTurn(engine: Engine, id: TurnId): TurnRow {
+  const turn = engine.log.index.findTurn(id)
+  if (turn === undefined) throw unknownId(id, 'turn')
+  return turn
+}
+
+export function unknownId(id: string, what: string): UnturnError {
+  return new UnturnError(
+    'unknown-id',
+    { id },
+    {
+      message: `There is no ${what} ${JSON.stringify(id)} in this workspace. Nothing was changed.`,
+      hint: 'Run "unturn log --all" to see the turns and their ids.',
+    },
+  )
+}

@@ -1,0 +1,116 @@
+/**
+ * Steps in flight: one small synced file each, from `step begin` to `step end`. They are not in the index, which
+ * may be deleted at any time: a forgotten step would make the agent's work look like the user's.
+ */
+
+import { bytesOfText, textOfBytes } from '../errors.ts'
+import { errorCode, type Fs } from '../fs.ts'
+import {
+  type AbsPath,
+  flawOfRelPath,
+  joinAbs,
+  type RelPath,
+  relPathUnchecked,
+  type SessionId,
+  type StepId,
+  type TurnId,
+} from '../values.ts'
+import { optional } from './record.ts'
+import { Shape, ShapeError } from './shape.ts'
+
+export interface Flight {
+  readonly step: StepId
+  readonly session: SessionId
+  readonly turn: TurnId
+  readonly tool: string
+  readonly agent: string
+  readonly agentId?: string
+  readonly part?: string
+  readonly command?: string
+  /** What the tool says it will touch. None: a shell command, or anything else that may touch everything. */
+  readonly paths: readonly RelPath[]
+  readonly beganMs: number
+  /** Stands for a whole turn whose agent reports no steps (R2); gone as soon as it reports one. */
+  readonly implicit: boolean
+}
+
+export class Flights {
+  readonly #fs: Fs
+  readonly #folder: AbsPath
+
+  constructor(fs: Fs, folder: AbsPath) {
+    this.#fs = fs
+    this.#folder = folder
+  }
+
+  list(): readonly Flight[] {
+    const flights: Flight[] = []
+    for (const name of this.#fs.readFolder(this.#folder)) {
+      if (!name.endsWith('.json')) continue
+      const flight = this.#read(joinAbs(this.#folder, name))
+      if (flight !== undefined) flights.push(flight)
+    }
+    return flights.sort((a, b) => a.beganMs - b.beganMs || (a.step < b.step ? -1 : 1))
+  }
+
+  find(step: StepId): Flight | undefined {
+    return this.list().find((flight) => flight.step === step)
+  }
+
+  begin(flight: Flight): void {
+    const path = this.#pathOf(flight.step)
+    const temporary = joinAbs(this.#folder, `tmp-${flight.step}`)
+    const json = JSON.stringify({ ...flight, paths: flight.paths.map(textOfBytes) })
+    this.#unlinkIfThere(temporary)
+    this.#fs.createFile(temporary, [Buffer.from(json, 'utf8')], 0o600)
+    this.#fs.syncFile(temporary)
+    this.#fs.rename(temporary, path)
+    this.#fs.syncFolder(this.#folder)
+  }
+
+  end(step: StepId): void {
+    this.#unlinkIfThere(this.#pathOf(step))
+  }
+
+  #pathOf(step: StepId): AbsPath {
+    return joinAbs(this.#folder, `${step}.json`)
+  }
+
+  #unlinkIfThere(path: AbsPath): void {
+    try {
+      this.#fs.unlink(path)
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') throw error
+    }
+  }
+
+  // A flight that another process has just ended, or a torn file: then nobody is waiting for its end any more.
+  #read(path: AbsPath): Flight | undefined {
+    try {
+      return flightOf(Shape.parse(this.#fs.readFile(path).toString('utf8'), 'flight'))
+    } catch (error) {
+      if (error instanceof ShapeError || errorCode(error) === 'ENOENT') return undefined
+      throw error
+    }
+  }
+}
+
+function flightOf(shape: Shape): Flight {
+  return {
+    step: shape.text('step') as StepId,
+    session: shape.text('session') as SessionId,
+    turn: shape.text('turn') as TurnId,
+    tool: shape.text('tool'),
+    agent: shape.text('agent'),
+    ...optional('agentId', shape.maybeText('agentId')),
+    ...optional('part', shape.maybeText('part')),
+    ...optional('command', shape.maybeText('command')),
+    paths: shape.texts('paths').map(bytesOfText).filter(isSafe).map(relPathUnchecked),
+    beganMs: shape.number('beganMs'),
+    implicit: shape.flag('implicit'),
+  }
+}
+
+function isSafe(bytes: string): boolean {
+  return flawOfRelPath(bytes) === undefined
+}

@@ -1,0 +1,570 @@
+/**
+ * `index.db`: the query index over the log. It holds nothing that the log does not, is deleted and rebuilt at
+ * will, and is only ever written by `project`, one operation at a time, in order.
+ */
+
+import type { AbsPath, ChangeId, CommitId, OpId, RelPath, SessionId, StepId, TurnId } from '../values.ts'
+import { unreachable } from '../values.ts'
+import { type OperationRecord, type Point, type Stage, serializeRecord } from './record.ts'
+import {
+  type ChangeRow,
+  changeOf,
+  maybe,
+  type NewChange,
+  type Operation,
+  type OutRow,
+  operationOf,
+  outOf,
+  type Row,
+  type SessionRow,
+  type StepRow,
+  sessionOf,
+  stepOf,
+  type TurnRow,
+  text,
+  turnOf,
+} from './rows.ts'
+import { type DatabaseSync, openDatabase, type StatementSync } from './sqlite.ts'
+
+/** Which changes; an empty selection is all of them. */
+export interface ChangeSelection {
+  readonly changes?: readonly ChangeId[]
+  readonly steps?: readonly StepId[]
+  readonly turns?: readonly TurnId[]
+  readonly agents?: readonly string[]
+  readonly agentIds?: readonly string[]
+  readonly opSeqs?: readonly number[]
+  /** Files, or folders with everything below. */
+  readonly paths?: readonly RelPath[]
+  readonly afterMs?: number
+  readonly untilMs?: number
+  readonly session?: SessionId
+  /** Also the user's own, and Unturn's. */
+  readonly everybody?: boolean
+  readonly limit?: number
+  readonly offset?: number
+}
+
+const schemaVersion = 1
+
+const schema = `
+create table meta (key text primary key, value text not null) without rowid;
+create table refs (name text primary key, commit_id text not null) without rowid;
+create table ops (
+  seq integer primary key, id text not null unique, commit_id text not null unique, kind text not null,
+  session text, turn text, step text, at_ms integer not null,
+  before_tree text not null, before_attrs text not null, after_tree text not null, after_attrs text not null,
+  skipped text not null, record text not null, described integer not null default 0
+);
+create index ops_turn on ops (turn, seq) where turn is not null;
+create index ops_step on ops (step, seq) where step is not null;
+create index ops_session on ops (session, seq);
+create index ops_undescribed on ops (seq) where described = 0;
+create table sessions (
+  id text primary key, agent text not null, head_turn text, head_before text,
+  first_seq integer not null, last_seq integer not null
+) without rowid;
+create table turns (
+  id text primary key, session text not null, parent_turn text, parent_before text, agent text not null,
+  agent_id text, prompt text, message text, pid integer, status text not null, begin_seq integer not null,
+  end_seq integer, began_ms integer not null, ended_ms integer, visited_seq integer not null,
+  commits text not null default '[]', git_before text, git_after text, removed integer not null default 0
+) without rowid;
+create index turns_session on turns (session, begin_seq);
+create table steps (
+  id text primary key, session text not null, turn text not null, tool text not null, agent text not null,
+  agent_id text, part text, command text, first_seq integer not null, began_ms integer not null,
+  removed integer not null default 0
+) without rowid;
+create index steps_turn on steps (turn, first_seq);
+create table changes (
+  id text primary key, op_seq integer not null, path text not null, kind text not null, from_path text,
+  additions integer not null, deletions integer not null, is_binary integer not null, certainty text not null,
+  actor text not null, agent_id text, session text, turn text, step text, at_ms integer not null
+) without rowid;
+create index changes_op on changes (op_seq);
+create index changes_path on changes (path, op_seq);
+create index changes_session on changes (session, op_seq);
+create index changes_time on changes (at_ms);
+create table outs (
+  op_seq integer not null, path text not null, by_seq integer not null, stage integer not null,
+  primary key (op_seq, path)
+) without rowid;
+`
+
+export class IndexDb implements Disposable {
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  private constructor(database: DatabaseSync) {
+    this.#database = database
+  }
+
+  /** Throws SQLite's error where the file is damaged; the log then rebuilds it. */
+  static open(path: AbsPath): IndexDb {
+    const database = openDatabase(Buffer.from(path, 'latin1').toString('utf8'))
+    try {
+      // The log is the truth and is synced; losing the index in a power cut costs a rebuild, nothing else.
+      database.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma busy_timeout = 5000')
+      const index = new IndexDb(database)
+      index.#prepareSchema()
+      return index
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  }
+
+  #prepareSchema(): void {
+    const found = Number(this.#get('pragma user_version')?.user_version ?? 0)
+    if (found === schemaVersion) return
+    if (found !== 0) this.#dropAll()
+    this.atomically(() => this.#database.exec(`${schema} pragma user_version = ${schemaVersion};`))
+  }
+
+  // An index of another version is not migrated: the log has everything, and a rebuild cannot get it wrong.
+  #dropAll(): void {
+    for (const row of this.#all(`select name from sqlite_master where type = 'table'`)) {
+      this.#database.exec(`drop table "${String(row.name)}"`)
+    }
+    this.#statements.clear()
+  }
+
+  clear(): void {
+    for (const table of ['refs', 'ops', 'sessions', 'turns', 'steps', 'changes', 'outs']) {
+      this.#database.exec(`delete from ${table}`)
+    }
+  }
+
+  atomically<T>(work: () => T): T {
+    this.#database.exec('begin immediate')
+    try {
+      const result = work()
+      this.#database.exec('commit')
+      return result
+    } catch (error) {
+      this.#database.exec('rollback')
+      throw error
+    }
+  }
+
+  // ---- reading -----------------------------------------------------------------------------------------------
+
+  lastSeq(): number {
+    return Number(this.#get('select max(seq) as seq from ops')?.seq ?? 0)
+  }
+
+  lastOperation(): Operation | undefined {
+    return maybe(this.#get('select * from ops order by seq desc limit 1'), operationOf)
+  }
+
+  refs(): ReadonlyMap<string, CommitId> {
+    return new Map(
+      this.#all('select name, commit_id from refs').map((row) => [
+        text(row, 'name'),
+        text(row, 'commit_id') as CommitId,
+      ]),
+    )
+  }
+
+  hasCommit(commit: CommitId): boolean {
+    return this.#get('select 1 from ops where commit_id = ?', commit) !== undefined
+  }
+
+  findOperation(id: OpId): Operation | undefined {
+    return maybe(this.#get('select * from ops where id = ?', id), operationOf)
+  }
+
+  operationAt(seq: number): Operation | undefined {
+    return maybe(this.#get('select * from ops where seq = ?', seq), operationOf)
+  }
+
+  operations(filter: { readonly session?: SessionId; readonly limit?: number } = {}): readonly Operation[] {
+    const limit = filter.limit ?? -1
+    const rows =
+      filter.session === undefined
+        ? this.#all('select * from ops order by seq desc limit ?', limit)
+        : this.#all('select * from ops where session = ? order by seq desc limit ?', filter.session, limit)
+    return rows.map(operationOf)
+  }
+
+  stepOperations(turn: TurnId): readonly Operation[] {
+    return this.#all(`select * from ops where turn = ? and kind = 'step' order by seq`, turn).map(operationOf)
+  }
+
+  operationsOfStep(step: StepId): readonly Operation[] {
+    return this.#all('select * from ops where step = ? order by seq', step).map(operationOf)
+  }
+
+  operationsOfTurn(turn: TurnId): readonly Operation[] {
+    return this.#all('select * from ops where turn = ? order by seq', turn).map(operationOf)
+  }
+
+  undescribed(): readonly Operation[] {
+    return this.#all('select * from ops where described = 0 order by seq').map(operationOf)
+  }
+
+  sessions(): readonly SessionRow[] {
+    return this.#all('select * from sessions order by last_seq desc').map(sessionOf)
+  }
+
+  findSession(id: SessionId): SessionRow | undefined {
+    return maybe(this.#get('select * from sessions where id = ?', id), sessionOf)
+  }
+
+  findTurn(id: TurnId): TurnRow | undefined {
+    return maybe(this.#get('select * from turns where id = ? and removed = 0', id), turnOf)
+  }
+
+  turns(session: SessionId): readonly TurnRow[] {
+    return this.#all('select * from turns where session = ? and removed = 0 order by begin_seq', session).map(
+      turnOf,
+    )
+  }
+
+  openTurns(session?: SessionId): readonly TurnRow[] {
+    const rows =
+      session === undefined
+        ? this.#all(`select * from turns where status = 'open' and removed = 0 order by begin_seq`)
+        : this.#all(
+            `select * from turns where session = ? and status = 'open' and removed = 0 order by begin_seq`,
+            session,
+          )
+    return rows.map(turnOf)
+  }
+
+  findTurnByMessage(session: SessionId, message: string): TurnRow | undefined {
+    return maybe(
+      this.#get(
+        'select * from turns where session = ? and message = ? and removed = 0 order by begin_seq desc',
+        session,
+        message,
+      ),
+      turnOf,
+    )
+  }
+
+  steps(turn: TurnId): readonly StepRow[] {
+    return this.#all(
+      'select * from steps where turn = ? and removed = 0 order by first_seq, began_ms',
+      turn,
+    ).map(stepOf)
+  }
+
+  findStep(id: StepId): StepRow | undefined {
+    return maybe(this.#get('select * from steps where id = ? and removed = 0', id), stepOf)
+  }
+
+  findStepByPart(turn: TurnId, part: string): StepRow | undefined {
+    return maybe(
+      this.#get('select * from steps where turn = ? and part = ? and removed = 0', turn, part),
+      stepOf,
+    )
+  }
+
+  outsOf(opSeq: number): readonly OutRow[] {
+    return this.#all('select * from outs where op_seq = ?', opSeq).map(outOf)
+  }
+
+  changesOfOperation(opSeq: number): readonly ChangeRow[] {
+    return this.#all(`${selectChanges} where op_seq = ? order by path`, opSeq).map(changeOf)
+  }
+
+  changesOfTurn(turn: TurnId): readonly ChangeRow[] {
+    return this.#all(
+      `${selectChanges} where op_seq in (select seq from ops where turn = ?) order by op_seq, path`,
+      turn,
+    ).map(changeOf)
+  }
+
+  changesOfStep(step: StepId): readonly ChangeRow[] {
+    return this.#all(
+      `${selectChanges} where op_seq in (select seq from ops where step = ?) order by op_seq, path`,
+      step,
+    ).map(changeOf)
+  }
+
+  /**
+   * Changes by selection: several kinds of selector narrow each other, repeats of one kind add up. Newest first.
+   * Only changes of steps, unless one is named by its id.
+   */
+  findChanges(selection: ChangeSelection): readonly ChangeRow[] {
+    const where: string[] = []
+    const values: (string | number)[] = []
+    const anyOf = (column: string, wanted: readonly (string | number)[] | undefined) => {
+      if (wanted === undefined || wanted.length === 0) return
+      where.push(`${column} in (${wanted.map(() => '?').join(', ')})`)
+      values.push(...wanted)
+    }
+    anyOf('id', selection.changes)
+    anyOf('step', selection.steps)
+    anyOf('turn', selection.turns)
+    anyOf('actor', selection.agents)
+    anyOf('agent_id', selection.agentIds)
+    anyOf('op_seq', selection.opSeqs)
+    anyOf('session', selection.session === undefined ? undefined : [selection.session])
+    if (selection.paths !== undefined && selection.paths.length > 0) {
+      where.push(
+        `(${selection.paths.map(() => '(path = ? or from_path = ? or (path > ? and path < ?))').join(' or ')})`,
+      )
+      for (const path of selection.paths) values.push(path, path, `${path}/`, `${path}0`)
+    }
+    if (selection.afterMs !== undefined) {
+      where.push('at_ms >= ?')
+      values.push(selection.afterMs)
+    }
+    if (selection.untilMs !== undefined) {
+      where.push('at_ms <= ?')
+      values.push(selection.untilMs)
+    }
+    if (selection.everybody !== true) where.push('step is not null')
+    values.push(selection.limit ?? -1, selection.offset ?? 0)
+    return this.#all(
+      `${selectChanges} where ${where.length === 0 ? '1' : where.join(' and ')} order by op_seq desc, path limit ? offset ?`,
+      ...values,
+    ).map(changeOf)
+  }
+
+  /** Ids of this kind that begin so; at most a handful, which is enough to say "ambiguous". */
+  idsWithPrefix(
+    table: 'turns' | 'steps' | 'ops' | 'changes' | 'sessions',
+    prefix: string,
+  ): readonly string[] {
+    const end = `${prefix}\uffff`
+    const alive = table === 'turns' || table === 'steps' ? 'and removed = 0' : ''
+    return this.#all(`select id from ${table} where id >= ? and id < ? ${alive} limit 8`, prefix, end).map(
+      (row) => text(row, 'id'),
+    )
+  }
+
+  counts(): { readonly operations: number; readonly turns: number; readonly changes: number } {
+    const row = this.#get(
+      'select (select count(*) from ops) as ops, (select count(*) from turns where removed = 0) as turns, (select count(*) from changes) as changes',
+    )
+    return {
+      operations: Number(row?.ops),
+      turns: Number(row?.turns),
+      changes: Number(row?.changes),
+    }
+  }
+
+  // ---- writing: one operation at a time, in order ---------------------------------------------------------------
+
+  /** Takes one operation in. The same for a new operation and for a rebuild. */
+  project(operation: Operation, ref: string): void {
+    const { record } = operation
+    this.#insertOperation(operation)
+    this.#run('insert or replace into refs values (?, ?)', ref, operation.commit)
+    if (record.session !== undefined) this.#touchSession(record.session, record.seq)
+    switch (record.kind) {
+      case 'baseline':
+      case 'user-edit':
+        return
+      case 'turn-begin':
+        return this.#projectTurnBegin(record)
+      case 'turn-end':
+        return this.#projectTurnEnd(record)
+      case 'step':
+        return this.#projectStep(record)
+      case 'undo':
+      case 'redo':
+      case 'restore':
+        this.#moveHead(record.session, record.to)
+        this.#visit(record.stages, record.seq)
+        return this.#projectStages(record.stages, record.seq)
+      case 'rollback':
+        if (record.session !== undefined && record.to !== undefined) this.#moveHead(record.session, record.to)
+        this.#visit(record.to === undefined ? [] : record.stages, record.seq)
+        return this.#projectStages(record.stages, record.seq)
+      case 'cleanup':
+        for (const turn of record.turns) this.#run('update turns set removed = 1 where id = ?', turn)
+        for (const step of record.steps) this.#run('update steps set removed = 1 where id = ?', step)
+        return
+      default:
+        return unreachable(record)
+    }
+  }
+
+  #insertOperation({ record, commit, before, after, skipped }: Operation): void {
+    this.#run(
+      'insert or replace into ops values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)',
+      record.seq,
+      record.id,
+      commit,
+      record.kind,
+      record.session ?? null,
+      'turn' in record ? record.turn : null,
+      'step' in record ? record.step : null,
+      record.atMs,
+      before.tree,
+      before.attrs,
+      after.tree,
+      after.attrs,
+      skipped,
+      serializeRecord(record).toString('utf8'),
+    )
+  }
+
+  #touchSession(id: SessionId, seq: number): void {
+    this.#run(
+      `insert into sessions values (?, '', null, null, ?, ?) on conflict (id) do update set last_seq = excluded.last_seq`,
+      id,
+      seq,
+      seq,
+    )
+  }
+
+  #projectTurnBegin(record: Extract<OperationRecord, { kind: 'turn-begin' }>): void {
+    this.#run(
+      `insert or replace into turns (id, session, parent_turn, parent_before, agent, agent_id, prompt, message, pid, status,
+         begin_seq, began_ms, visited_seq, git_before) values (?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?)`,
+      record.turn,
+      record.session,
+      record.parent.turn,
+      record.parent.before ?? null,
+      record.agent,
+      record.agentId ?? null,
+      record.prompt ?? null,
+      record.message ?? null,
+      record.pid ?? null,
+      record.seq,
+      record.atMs,
+      record.seq,
+      JSON.stringify(record.git ?? {}),
+    )
+    this.#run(
+      'update sessions set agent = ?, head_turn = ?, head_before = null where id = ?',
+      record.agent,
+      record.turn,
+      record.session,
+    )
+  }
+
+  #projectTurnEnd(record: Extract<OperationRecord, { kind: 'turn-end' }>): void {
+    this.#run(
+      'update turns set status = ?, end_seq = ?, ended_ms = ?, commits = ?, git_after = ? where id = ?',
+      record.status,
+      record.seq,
+      record.atMs,
+      JSON.stringify(record.commits),
+      JSON.stringify(record.git ?? {}),
+      record.turn,
+    )
+  }
+
+  #projectStep(record: Extract<OperationRecord, { kind: 'step' }>): void {
+    this.#run(
+      `insert or ignore into steps (id, session, turn, tool, agent, agent_id, part, command, first_seq, began_ms)
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      record.step,
+      record.session,
+      record.turn,
+      record.tool,
+      record.agent,
+      record.agentId ?? null,
+      record.part ?? null,
+      record.command ?? null,
+      record.seq,
+      record.beganMs,
+    )
+  }
+
+  #moveHead(session: SessionId, head: Point): void {
+    this.#run(
+      'update sessions set head_turn = ?, head_before = ? where id = ?',
+      head.turn,
+      head.before ?? null,
+      session,
+    )
+  }
+
+  // Redo follows the child last visited: a turn counts as visited when the head enters it.
+  #visit(stages: readonly Stage[], seq: number): void {
+    for (const stage of stages) {
+      if (stage.way === 'in' && stage.turn !== null) {
+        this.#run('update turns set visited_seq = ? where id = ?', seq, stage.turn)
+      }
+    }
+  }
+
+  #projectStages(stages: readonly Stage[], seq: number): void {
+    stages.forEach((stage, at) => {
+      for (const op of stage.ops) {
+        const opSeq = Number(this.#get('select seq from ops where id = ?', op)?.seq ?? -1)
+        if (opSeq < 0) continue // dropped by retention: there is nothing left to be in or out
+        for (const path of stage.paths ?? ['']) {
+          if (stage.way === 'out')
+            this.#run('insert or replace into outs values (?, ?, ?, ?)', opSeq, path, seq, at)
+          else this.#run('delete from outs where op_seq = ? and path = ?', opSeq, path)
+        }
+      }
+    })
+  }
+
+  /** Fills in what git says about an operation's changes. Derived data: redone at a rebuild. */
+  describe(operation: Operation, changes: readonly NewChange[]): void {
+    const { record } = operation
+    this.#run('delete from changes where op_seq = ?', record.seq)
+    changes.forEach((change, at) => {
+      this.#run(
+        'insert into changes values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+        changeId(record.id, at),
+        record.seq,
+        change.path,
+        change.kind,
+        change.from ?? null,
+        change.additions,
+        change.deletions,
+        change.binary ? 1 : 0,
+        record.kind === 'step' ? record.certainty : 'exact',
+        record.kind === 'step' ? record.agent : record.kind === 'user-edit' ? 'user' : 'unturn',
+        record.kind === 'step' ? (record.agentId ?? null) : null,
+        record.session ?? null,
+        'turn' in record ? record.turn : null,
+        'step' in record ? record.step : null,
+        record.atMs,
+      )
+    })
+    this.#run('update ops set described = 1 where seq = ?', record.seq)
+  }
+
+  setRef(name: string, commit: CommitId): void {
+    this.#run('insert or replace into refs values (?, ?)', name, commit)
+  }
+
+  // ---- SQLite -----------------------------------------------------------------------------------------------------
+
+  #prepared(sql: string): StatementSync {
+    let statement = this.#statements.get(sql)
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql)
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+
+  #get(sql: string, ...values: readonly (string | number | null)[]): Row | undefined {
+    return this.#prepared(sql).get(...values) as Row | undefined
+  }
+
+  #all(sql: string, ...values: readonly (string | number | null)[]): readonly Row[] {
+    return this.#prepared(sql).all(...values) as readonly Row[]
+  }
+
+  #run(sql: string, ...values: readonly (string | number | null)[]): void {
+    this.#prepared(sql).run(...values)
+  }
+
+  [Symbol.dispose](): void {
+    this.#statements.clear()
+    this.#database.close()
+  }
+}
+
+// The changes of one operation are numbered, so their ids can be made again at every rebuild.
+function changeId(op: OpId, at: number): ChangeId {
+  return `c${op.slice(1)}.${at + 1}` as ChangeId
+}
+
+const selectChanges =
+  'select changes.*, (select ops.id from ops where ops.seq = changes.op_seq) as op_id from changes'

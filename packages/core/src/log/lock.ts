@@ -1,0 +1,96 @@
+/**
+ * The cross-process lock of one store: `BEGIN IMMEDIATE` on `lock.db`. The OS releases it when a process dies,
+ * so a killed agent hook blocks nobody (L4).
+ *
+ * It has a file of its own, apart from `index.db`: the index may be deleted and rebuilt at any time, and a lock
+ * on a deleted file would let two processes in at once.
+ */
+
+import { UnturnError } from '../errors.ts'
+import type { AbsPath, Exclusive } from '../values.ts'
+import { type DatabaseSync, openDatabase, sqliteBusy, sqliteCode } from './sqlite.ts'
+
+const waitStepsMs = [1, 2, 3, 5, 8, 12, 20]
+
+export interface LockOptions {
+  /** How long to wait for others before giving up. */
+  readonly patienceMs?: number
+}
+
+export class StoreLock implements Disposable {
+  readonly #path: string
+  readonly #patienceMs: number
+  #database: DatabaseSync | undefined
+  #queue: Promise<unknown> = Promise.resolve()
+
+  constructor(path: AbsPath, options: LockOptions = {}) {
+    this.#path = Buffer.from(path, 'latin1').toString('utf8')
+    this.#patienceMs = options.patienceMs ?? 60_000
+  }
+
+  /** Runs `work` while nobody else, in this process or another, holds the lock. */
+  async exclusive<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
+    const turn = this.#queue.then(() => this.#hold(work))
+    this.#queue = turn.catch(() => {}) // the caller gets the failure; the next in the queue must still run
+    return turn
+  }
+
+  async #hold<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
+    const database = await this.#begin()
+    try {
+      return await work({} as Exclusive)
+    } finally {
+      database.exec('ROLLBACK')
+    }
+  }
+
+  async #begin(): Promise<DatabaseSync> {
+    const started = performance.now()
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        this.#database ??= openDatabase(this.#path)
+        this.#database.exec('BEGIN IMMEDIATE')
+        return this.#database
+      } catch (error) {
+        const waitedMs = performance.now() - started
+        if (sqliteCode(error) !== sqliteBusy) throw unwritable(this.#path, error)
+        if (waitedMs > this.#patienceMs) throw busy(waitedMs, error)
+        await sleep(waitStepsMs[Math.min(attempt, waitStepsMs.length - 1)] ?? 20)
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#database?.close()
+    this.#database = undefined
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+function busy(waitedMs: number, cause: unknown): UnturnError {
+  return new UnturnError(
+    'store-busy',
+    { waitedMs: Math.round(waitedMs) },
+    {
+      message: `Another Unturn process has been working in this store for ${Math.round(waitedMs / 1000)} s. Nothing was changed.`,
+      hint: 'Wait for it to finish and run the command again. If no such process runs, "unturn doctor" says who holds the lock.',
+      cause,
+    },
+  )
+}
+
+function unwritable(path: string, cause: unknown): UnturnError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new UnturnError(
+    'store-unwritable',
+    { folder: path, reason },
+    {
+      message: `The store cannot be written (${reason}). Nothing was captured and no file was changed.`,
+      hint: 'Check the permissions and the free space of the store folder, then run the command again.',
+      cause,
+    },
+  )
+}

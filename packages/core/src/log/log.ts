@@ -1,0 +1,351 @@
+/**
+ * The log: every operation is one commit in our repository, and the log is the truth. A session's operations are a
+ * chain behind `refs/unturn/sessions/<id>`; the order across sessions is `seq`, given out under the lock.
+ *
+ *   commit ── tree ── before/  before.attrs      the workspace as it was
+ *      │           ├─ after/   after.attrs       and as it is then
+ *    parent        ├─ stages/  0/ 0.attrs …      on the way, for moves over several turns
+ *                  ├─ skipped                    what was not captured
+ *                  └─ op.json                    the record
+ */
+
+import { createHash } from 'node:crypto'
+import { UnturnError } from '../errors.ts'
+import type { Fs } from '../fs.ts'
+import type { ObjectBatch, ObjectStore } from '../store/objects.ts'
+import { deleteRef, listRefs, readRef, writeRef } from '../store/refs.ts'
+import type { TreeEntry } from '../store/trees.ts'
+import {
+  type AbsPath,
+  type BlobId,
+  type CommitId,
+  type Exclusive,
+  joinAbs,
+  type OpId,
+  type SessionId,
+  type Snapshot,
+  type TreeId,
+} from '../values.ts'
+import { IndexDb } from './index-db.ts'
+import { type Draft, type OperationRecord, parseRecord, serializeRecord } from './record.ts'
+import type { Operation } from './rows.ts'
+import { isDamaged, sqliteCode } from './sqlite.ts'
+
+const refPrefix = 'refs/unturn/sessions/'
+
+export interface LogSurroundings {
+  readonly fs: Fs
+  /** The store's folder. */
+  readonly folder: AbsPath
+  readonly objects: ObjectStore
+  readonly now: () => number
+  readonly newId: (letter: 't' | 's' | 'o') => string
+}
+
+/** The snapshots of a new operation. */
+export interface Taken {
+  readonly before: Snapshot
+  readonly after: Snapshot
+  readonly skipped: BlobId
+  /** The state after each stage of a move. */
+  readonly stages?: readonly Snapshot[]
+}
+
+/** An operation that is stored, but that no ref names yet: it has not happened. */
+export interface Unpublished {
+  readonly commit: CommitId
+  readonly ref: string
+  readonly operation: Operation
+}
+
+export class Log implements Disposable {
+  readonly #surroundings: LogSurroundings
+  #index: IndexDb
+  #rebuilt = false
+  #refsSeen = ''
+
+  private constructor(surroundings: LogSurroundings, index: IndexDb) {
+    this.#surroundings = surroundings
+    this.#index = index
+  }
+
+  static open(surroundings: LogSurroundings): Log {
+    const path = joinAbs(surroundings.folder, 'index.db')
+    try {
+      return new Log(surroundings, IndexDb.open(path))
+    } catch (error) {
+      if (!isDamaged(error)) throw error
+      removeIndex(surroundings.fs, surroundings.folder)
+      return new Log(surroundings, IndexDb.open(path))
+    }
+  }
+
+  get index(): IndexDb {
+    return this.#index
+  }
+
+  /** True when the index had to be made anew from the log since this log was opened. */
+  get rebuilt(): boolean {
+    return this.#rebuilt
+  }
+
+  // ---- writing ---------------------------------------------------------------------------------------------------
+
+  /** Stores the operation durably, together with everything in the batch, without making it happen. */
+  prepare(batch: ObjectBatch, draft: Draft, taken: Taken, lock: Exclusive): Unpublished {
+    this.heal(lock)
+    const { now, newId } = this.#surroundings
+    const record = {
+      ...draft,
+      id: newId('o') as OpId,
+      seq: this.#index.lastSeq() + 1,
+      atMs: now(),
+    } as OperationRecord
+    const ref = refOf(record.session)
+    const parent = this.#readRef(ref)
+    const commit = batch.commit({
+      tree: operationTree(batch, record, taken),
+      parents: parent === undefined ? [] : [parent],
+      message: `${record.kind} ${record.id}\n`,
+      atSeconds: Math.floor(record.atMs / 1000),
+    })
+    batch.flush()
+    const { before, after, skipped } = taken
+    return { commit, ref, operation: { record, commit, before, after, skipped } }
+  }
+
+  /**
+   * Makes a prepared operation happen. Idempotent: recovery may call it again. Throws only when it has not happened:
+   * whoever applied it to the files takes them back then.
+   */
+  publish(commit: CommitId, ref: string, _lock: Exclusive): Operation {
+    const operation = this.readOperation(commit)
+    if (this.#readRef(ref) !== commit) {
+      this.#expectParent(commit, ref)
+      this.#moveRef(ref, commit)
+    }
+    this.#take(operation, ref)
+    return operation
+  }
+
+  // The new tip may be in place although syncing its folder failed; then it has happened.
+  #moveRef(ref: string, commit: CommitId): void {
+    const { fs, objects } = this.#surroundings
+    try {
+      writeRef(fs, objects.folder, ref, commit)
+    } catch (error) {
+      if (this.#readRef(ref) !== commit) throw error
+    }
+  }
+
+  // The ref is the commit point. An index that cannot be written now is brought up to the log at the next look.
+  #take(operation: Operation, ref: string): void {
+    try {
+      if (!this.#index.hasCommit(operation.commit))
+        this.#index.atomically(() => this.#index.project(operation, ref))
+      this.#rememberRefs()
+    } catch (error) {
+      if (sqliteCode(error) === undefined) throw error
+      this.#refsSeen = ''
+    }
+  }
+
+  append(batch: ObjectBatch, draft: Draft, taken: Taken, lock: Exclusive): Operation {
+    const unpublished = this.prepare(batch, draft, taken, lock)
+    const { commit, ref, operation } = unpublished
+    this.#moveRef(ref, commit)
+    this.#index.atomically(() => this.#index.project(operation, ref))
+    this.#rememberRefs()
+    return operation
+  }
+
+  // Two operations with one parent would split a session's chain, and one of them would be lost.
+  #expectParent(commit: CommitId, ref: string): void {
+    const expected = this.#surroundings.objects.readCommit(commit).parents[0]
+    const found = this.#readRef(ref)
+    if (found === expected) return
+    throw damaged(`The session's history (${ref}) has moved on since this operation was prepared.`, ref)
+  }
+
+  // ---- reading ---------------------------------------------------------------------------------------------------
+
+  readOperation(commit: CommitId): Operation {
+    const { objects } = this.#surroundings
+    const entries = new Map(
+      objects.readTree(objects.readCommit(commit).tree).map((entry) => [entry.name, entry.id]),
+    )
+    const part = (name: string): string => {
+      const id = entries.get(name)
+      if (id === undefined) throw damaged(`The operation ${commit} has no ${name}.`, commit)
+      return id
+    }
+    return {
+      record: parseRecord(objects.readBlob(part('op.json') as BlobId), commit),
+      commit,
+      before: { tree: part('before') as TreeId, attrs: part('before.attrs') as BlobId },
+      after: { tree: part('after') as TreeId, attrs: part('after.attrs') as BlobId },
+      skipped: part('skipped') as BlobId,
+    }
+  }
+
+  /** The state before (`at` - 1) and after each stage of a move: index 0 is the operation's `before`. */
+  stagesOf(operation: Operation): readonly Snapshot[] {
+    const { objects } = this.#surroundings
+    const stages = objects
+      .readTree(objects.readCommit(operation.commit).tree)
+      .find((entry) => entry.name === 'stages')
+    if (stages === undefined) return [operation.before, operation.after]
+    const entries = new Map(objects.readTree(stages.id as TreeId).map((entry) => [entry.name, entry.id]))
+    const snapshots: Snapshot[] = [operation.before]
+    for (let at = 0; entries.has(`${at}`); at += 1) {
+      snapshots.push({ tree: entries.get(`${at}`) as TreeId, attrs: entries.get(`${at}.attrs`) as BlobId })
+    }
+    return snapshots
+  }
+
+  // ---- the log is the truth ----------------------------------------------------------------------------------------
+
+  /**
+   * Brings the index up to the log: after a crash between the two, after the index was deleted, after somebody
+   * else's operations. Cheap when nothing happened.
+   */
+  heal(_lock: Exclusive): void {
+    const { fs, objects } = this.#surroundings
+    if (this.#refsSeen !== '' && this.#refsSignature() === this.#refsSeen) return
+    const refs = listRefs(fs, objects.folder, refPrefix)
+    const known = this.#index.refs()
+    for (const name of known.keys()) if (!refs.has(name)) throw lostRef(name)
+    const behind = [...refs].filter(([name, tip]) => known.get(name) !== tip)
+    if (behind.length > 0) this.#catchUp(behind)
+    this.#rememberRefs()
+  }
+
+  /** Whether the index has everything the log has, as far as one can tell without the lock. */
+  isCurrent(): boolean {
+    const { fs, objects } = this.#surroundings
+    const known = this.#index.refs()
+    const refs = listRefs(fs, objects.folder, refPrefix)
+    return refs.size === known.size && [...refs].every(([name, tip]) => known.get(name) === tip)
+  }
+
+  #catchUp(behind: readonly (readonly [string, CommitId])[]): void {
+    const missing = behind.flatMap(([ref, tip]) =>
+      this.#unknownBehind(tip).map((commit) => ({ ref, commit })),
+    )
+    const operations = missing
+      .map(({ ref, commit }) => ({ ref, operation: this.readOperation(commit) }))
+      .sort((a, b) => a.operation.record.seq - b.operation.record.seq)
+    this.#index.atomically(() => {
+      for (const { ref, operation } of operations) this.#index.project(operation, ref)
+      for (const [ref, tip] of behind) this.#index.setRef(ref, tip)
+    })
+  }
+
+  #unknownBehind(tip: CommitId): readonly CommitId[] {
+    const unknown: CommitId[] = []
+    for (let commit: CommitId | undefined = tip; commit !== undefined && !this.#index.hasCommit(commit); ) {
+      unknown.push(commit)
+      commit = this.#surroundings.objects.readCommit(commit).parents[0]
+    }
+    return unknown
+  }
+
+  /** Throws the index away and makes it anew. */
+  rebuild(lock: Exclusive): void {
+    const { fs, folder } = this.#surroundings
+    this.#index[Symbol.dispose]()
+    removeIndex(fs, folder)
+    this.#index = IndexDb.open(joinAbs(folder, 'index.db'))
+    this.#rebuilt = true
+    this.#refsSeen = ''
+    this.heal(lock)
+  }
+
+  /** Writes refs again that are gone although the index knows them and their commits are there. */
+  restoreRefs(_lock: Exclusive): readonly string[] {
+    const { fs, objects } = this.#surroundings
+    const refs = listRefs(fs, objects.folder, refPrefix)
+    const lost = [...this.#index.refs()].filter(([name]) => !refs.has(name))
+    for (const [name, commit] of lost) if (objects.has(commit)) writeRef(fs, objects.folder, name, commit)
+    return lost.map(([name]) => name)
+  }
+
+  dropRef(session: SessionId | undefined, _lock: Exclusive): void {
+    deleteRef(this.#surroundings.fs, this.#surroundings.objects.folder, refOf(session))
+  }
+
+  #readRef(ref: string): CommitId | undefined {
+    return readRef(this.#surroundings.fs, this.#surroundings.objects.folder, ref)
+  }
+
+  #rememberRefs(): void {
+    this.#refsSeen = this.#refsSignature()
+  }
+
+  // Every new tip is renamed into this one folder, so its stat tells whether anybody has published since we looked.
+  // A stat as young as the look itself proves nothing: another rename in the same clock tick leaves it as it is.
+  #refsSignature(): string {
+    const folder = joinAbs(this.#surroundings.objects.folder, refPrefix.slice(0, -1))
+    const stat = this.#surroundings.fs.lstat(folder)
+    if (stat === undefined || Date.now() - stat.ctimeMs < 50) return ''
+    return `${stat.ino}:${stat.mtimeMs}:${stat.ctimeMs}`
+  }
+
+  [Symbol.dispose](): void {
+    this.#index[Symbol.dispose]()
+  }
+}
+
+/** An agent's session id is any text; a ref name is not. The record has the true id. */
+export function refOf(session: SessionId | undefined): string {
+  if (session === undefined) return `${refPrefix}user`
+  const plain =
+    /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(session) &&
+    session.toLowerCase() === session &&
+    session !== 'user'
+  return refPrefix + (plain ? session : `x-${createHash('sha1').update(session, 'utf8').digest('hex')}`)
+}
+
+function operationTree(batch: ObjectBatch, record: OperationRecord, taken: Taken): TreeId {
+  const entries: TreeEntry[] = [
+    ...snapshotEntries('before', taken.before),
+    ...snapshotEntries('after', taken.after),
+    { name: 'skipped', mode: '100644', id: taken.skipped },
+    { name: 'op.json', mode: '100644', id: batch.blob(serializeRecord(record)) },
+  ]
+  const stages = taken.stages ?? []
+  if (stages.length > 0) {
+    const tree = batch.tree(stages.flatMap((stage, at) => snapshotEntries(`${at}`, stage)))
+    entries.push({ name: 'stages', mode: '40000', id: tree })
+  }
+  return batch.tree(entries)
+}
+
+function snapshotEntries(name: string, snapshot: Snapshot): readonly TreeEntry[] {
+  return [
+    { name, mode: '40000', id: snapshot.tree },
+    { name: `${name}.attrs`, mode: '100644', id: snapshot.attrs },
+  ]
+}
+
+function removeIndex(fs: Fs, folder: AbsPath): void {
+  for (const name of ['index.db', 'index.db-wal', 'index.db-shm']) {
+    const path = joinAbs(folder, name)
+    if (fs.lstat(path) !== undefined) fs.unlink(path)
+  }
+}
+
+function lostRef(ref: string): UnturnError {
+  return damaged(`The history of a session is no longer named in the store (${ref} is gone).`, ref)
+}
+
+function damaged(what: string, id: string): UnturnError {
+  return new UnturnError(
+    'store-damaged',
+    { what, id },
+    {
+      message: `${what} No file was changed.`,
+      hint: 'Run "unturn doctor" to see what is affected, and "unturn doctor --repair" to mend what can be mended.',
+    },
+  )
+}

@@ -1,0 +1,391 @@
+/**
+ * The user's index, read in our process: what is tracked, and which blob a clean file is. 100,000 entries stay
+ * in the bytes they came in; objects are made for those that somebody asks about.
+ */
+
+import { createHash } from 'node:crypto'
+import type { FileStat } from '../fs.ts'
+import {
+  type AbsPath,
+  type ByteString,
+  flawOfRelPath,
+  joinAbs,
+  type RelPath,
+  relPathUnchecked,
+} from '../values.ts'
+import { readUserFile } from './user-git-read.ts'
+
+/** What the index holds about one path. `size` and `ino` are cut to 32 bits, as they stand there. */
+export interface TrackedEntry {
+  readonly path: RelPath
+  readonly id: string
+  readonly mode: number
+  readonly size: number
+  /** The same arithmetic as Node's `stat.mtimeMs`, so that equality means equal times. */
+  readonly mtimeMs: number
+  readonly ctimeMs: number
+  readonly ino: number
+  readonly stage: number
+  readonly assumeValid: boolean
+  readonly skipWorktree: boolean
+  readonly intentToAdd: boolean
+}
+
+/** Node computes `stat.mtimeMs` in just this way; in another order the last bit may differ. */
+export function msOfTime(seconds: number, nanoseconds: number): number {
+  return seconds * 1000 + nanoseconds / 1e6
+}
+
+/** Whether a time from the index is the one Node reports. Doubles tell about a quarter of a microsecond apart. */
+export function sameTime(seconds: number, nanoseconds: number, ms: number): boolean {
+  return msOfTime(seconds, nanoseconds) === ms
+}
+
+const MAX_INDEX_BYTES = 1024 * 1024 * 1024
+const GITLINK = 0o160000
+const LINK = 0o120000
+const FOLDER = 0o040000
+const EMPTY_BLOB = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+
+export class TrackedFiles {
+  readonly count: number
+  /** Of the index file: an entry this young may have changed since without a trace. */
+  readonly mtimeMs: number
+  readonly #index: ParsedIndex
+  #places: PlacesByName | undefined
+
+  private constructor(index: ParsedIndex, mtimeMs: number) {
+    this.count = index.starts.length
+    this.mtimeMs = mtimeMs
+    this.#index = index
+  }
+
+  /**
+   * `undefined` where there is no index that we can vouch for: none at all, unreadable, damaged, of a SHA-256
+   * repository, split in two files, or with an extension that a reader must understand and we do not.
+   */
+  static read(git: { readonly gitDir: AbsPath; readonly objectFormat: string }): TrackedFiles | undefined {
+    if (git.objectFormat !== 'sha1') return undefined
+    const reading = readUserFile(joinAbs(git.gitDir, 'index'), MAX_INDEX_BYTES)
+    if (reading.kind !== 'bytes') return undefined
+    const index = parseIndex(reading.bytes)
+    return index === undefined ? undefined : new TrackedFiles(index, reading.mtimeMs)
+  }
+
+  /** In any stage: a file with a merge conflict is tracked. A submodule is a folder and not tracked content. */
+  has(path: RelPath): boolean {
+    const place = this.#place(path)
+    return place >= 0 && this.#isContent(place)
+  }
+
+  /** Whether anything inside this folder is tracked; submodules count as nothing. */
+  hasBelow(folder: RelPath): boolean {
+    const start = `${folder}/`
+    for (let place = this.#find(start); place < this.count; place += 1) {
+      if (!this.#path(place).startsWith(start)) return false
+      if (this.#isContent(place)) return true
+    }
+    return false
+  }
+
+  /** Stage 0 only. */
+  entry(path: RelPath): TrackedEntry | undefined {
+    const place = this.#place(path)
+    if (place < 0) return undefined
+    const entry = this.#entryAt(place, path)
+    return entry.stage === 0 ? entry : undefined
+  }
+
+  /**
+   * All stages, in order of the path's bytes. A path that is no safe place in the workspace is left out: the
+   * index is the user's file, and may have been crafted.
+   */
+  *entries(): IterableIterator<TrackedEntry> {
+    for (let place = 0; place < this.count; place += 1) {
+      const path = this.#path(place)
+      if (flawOfRelPath(path) === undefined) yield this.#entryAt(place, relPathUnchecked(path))
+    }
+  }
+
+  /**
+   * Whether the file at hand is, by its stat, the one that git put into the index: then the entry's blob is its
+   * content, unless git converts it on the way (see `Attributes`). The permission bits are not compared.
+   */
+  isClean(entry: TrackedEntry, stat: FileStat): boolean {
+    if (entry.stage !== 0 || entry.intentToAdd) return false
+    if (stat.kind !== (entry.mode === LINK ? 'link' : 'file')) return false
+    if (entry.mode === GITLINK || entry.mode === FOLDER) return false
+    if (entry.size !== stat.size || entry.ino !== stat.ino % 2 ** 32) return false
+    if (entry.mtimeMs !== stat.mtimeMs || entry.ctimeMs !== stat.ctimeMs) return false
+    // Git marks an entry that it does not trust with size 0, and such a file may well have become empty.
+    if (entry.size === 0 && entry.id !== EMPTY_BLOB) return false
+    // A rewrite of the same size within the clock tick in which the index was written leaves no trace.
+    return entry.mtimeMs < this.mtimeMs
+  }
+
+  /** The first place with this path; -1 for none. A scan asks for every file, so the answer is a lookup. */
+  #place(path: ByteString): number {
+    this.#places ??= new PlacesByName(this.#index)
+    return this.#places.find(path, (place) => this.#compare(place, path) === 0)
+  }
+
+  /** The first place whose path is not before the one asked for. */
+  #find(path: ByteString): number {
+    let low = 0
+    let high = this.count
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#compare(middle, path) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  #compare(place: number, path: ByteString): number {
+    const { names, nameStarts, nameEnds } = this.#index
+    const start = nameStarts[place] ?? 0
+    const length = (nameEnds[place] ?? 0) - start
+    const common = Math.min(length, path.length)
+    for (let i = 0; i < common; i += 1) {
+      const difference = (names[start + i] ?? 0) - path.charCodeAt(i)
+      if (difference !== 0) return difference
+    }
+    return length - path.length
+  }
+
+  #path(place: number): ByteString {
+    const { names, nameStarts, nameEnds } = this.#index
+    return names.toString('latin1', nameStarts[place], nameEnds[place])
+  }
+
+  /** A sparse index has whole folders as entries; these, and submodules, are no files. */
+  #isContent(place: number): boolean {
+    const mode = this.#index.raw.readUInt32BE((this.#index.starts[place] ?? 0) + 24)
+    return mode !== GITLINK && mode !== FOLDER
+  }
+
+  #entryAt(place: number, path: RelPath): TrackedEntry {
+    const { raw, starts, version } = this.#index
+    const start = starts[place] ?? 0
+    const word = (offset: number) => raw.readUInt32BE(start + offset)
+    const flags = raw.readUInt16BE(start + 60)
+    const more = version >= 3 && (flags & 0x4000) !== 0 ? raw.readUInt16BE(start + 62) : 0
+    return {
+      path,
+      id: raw.toString('hex', start + 40, start + 60),
+      mode: word(24),
+      size: word(36),
+      mtimeMs: msOfTime(word(8), word(12)),
+      ctimeMs: msOfTime(word(0), word(4)),
+      ino: word(20),
+      stage: (flags >> 12) & 3,
+      assumeValid: (flags & 0x8000) !== 0,
+      skipWorktree: (more & 0x4000) !== 0,
+      intentToAdd: (more & 0x2000) !== 0,
+    }
+  }
+}
+
+/** A hash table in one array: a `Map` of 100,000 strings takes longer to fill than the index to read. */
+class PlacesByName {
+  readonly #slots: Int32Array
+  readonly #mask: number
+  readonly #seed = Math.trunc(Math.random() * 2 ** 32)
+
+  constructor({ names, nameStarts, nameEnds }: ParsedIndex) {
+    this.#mask = 2 ** Math.ceil(Math.log2(nameStarts.length * 2 + 2)) - 1
+    this.#slots = new Int32Array(this.#mask + 1).fill(-1)
+    for (let place = 0; place < nameStarts.length; place += 1) {
+      const end = nameEnds[place] ?? 0
+      let hash = this.#seed
+      for (let at = nameStarts[place] ?? 0; at < end; at += 1) hash = mixed(hash, names[at] ?? 0)
+      let slot = hash & this.#mask
+      while (this.#slots[slot] !== -1) slot = (slot + 1) & this.#mask
+      this.#slots[slot] = place
+    }
+  }
+
+  find(name: ByteString, isIt: (place: number) => boolean): number {
+    let hash = this.#seed
+    for (let i = 0; i < name.length; i += 1) hash = mixed(hash, name.charCodeAt(i))
+    for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
+      const place = this.#slots[slot] ?? -1
+      if (place === -1 || isIt(place)) return place
+    }
+  }
+}
+
+function mixed(hash: number, byte: number): number {
+  const product = Math.imul(hash ^ byte, 0x01000193)
+  return product ^ (product >>> 15)
+}
+
+/** Offsets into the index file, and into the bytes that hold the names: the file itself before version 4. */
+interface ParsedIndex {
+  readonly version: number
+  readonly raw: Buffer
+  readonly starts: Uint32Array
+  readonly names: Buffer
+  readonly nameStarts: Uint32Array
+  readonly nameEnds: Uint32Array
+}
+
+const HEADER = 12
+const FIXED = 62
+const CHECKSUM = 20
+
+function parseIndex(raw: Buffer): ParsedIndex | undefined {
+  if (raw.length < HEADER + CHECKSUM || raw.toString('latin1', 0, 4) !== 'DIRC') return undefined
+  const version = raw.readUInt32BE(4)
+  const count = raw.readUInt32BE(8)
+  // A count that cannot be true would have us ask for gigabytes before the first entry is read.
+  if (version < 2 || version > 4 || count > raw.length / FIXED || !isIntact(raw)) return undefined
+  const found = version === 4 ? readPackedEntries(raw, count) : readEntries(raw, version, count)
+  if (found === undefined || !isUnderstood(raw, found.end) || !isSorted(found.index)) return undefined
+  return found.index
+}
+
+/** The checksum at the end is all zero where the user told git to leave it out (`index.skipHash`). */
+function isIntact(raw: Buffer): boolean {
+  const body = raw.length - CHECKSUM
+  const stored = raw.subarray(body)
+  if (stored.every((byte) => byte === 0)) return true
+  return createHash('sha1').update(raw.subarray(0, body)).digest().equals(stored)
+}
+
+interface FoundEntries {
+  readonly index: ParsedIndex
+  readonly end: number
+}
+
+function readEntries(raw: Buffer, version: number, count: number): FoundEntries | undefined {
+  const starts = new Uint32Array(count)
+  const nameStarts = new Uint32Array(count)
+  const nameEnds = new Uint32Array(count)
+  const limit = raw.length - CHECKSUM
+  let at = HEADER
+  for (let place = 0; place < count; place += 1) {
+    if (at + FIXED > limit) return undefined
+    const flags = ((raw[at + 60] ?? 0) << 8) | (raw[at + 61] ?? 0)
+    const nameStart = at + FIXED + (version >= 3 && (flags & 0x4000) !== 0 ? 2 : 0)
+    const length = flags & 0xfff
+    // The field has 12 bits: a longer name says 0xfff there and ends at its NUL.
+    const nameEnd = length < 0xfff ? nameStart + length : raw.indexOf(0, nameStart + 0xfff)
+    if (nameEnd < 0 || nameEnd >= limit || raw[nameEnd] !== 0) return undefined
+    starts[place] = at
+    nameStarts[place] = nameStart
+    nameEnds[place] = nameEnd
+    at += (nameEnd - at + 8) & ~7
+  }
+  return { index: { version, raw, starts, names: raw, nameStarts, nameEnds }, end: at }
+}
+
+/** Paths in version 4 say how much of the path before goes, and what comes instead. */
+function readPackedEntries(raw: Buffer, count: number): FoundEntries | undefined {
+  const starts = new Uint32Array(count)
+  const nameStarts = new Uint32Array(count)
+  const nameEnds = new Uint32Array(count)
+  const limit = raw.length - CHECKSUM
+  const names = new GrowingBytes(raw.length)
+  let at = HEADER
+  let previous = 0
+  let previousEnd = 0
+  for (let place = 0; place < count; place += 1) {
+    if (at + FIXED > limit) return undefined
+    const start = at
+    at += FIXED + (((raw[at + 60] ?? 0) & 0x40) !== 0 ? 2 : 0)
+    let byte = raw[at++] ?? 0
+    let removed = byte & 0x7f
+    while ((byte & 0x80) !== 0 && at < limit && removed < MAX_NAMES) {
+      byte = raw[at++] ?? 0
+      removed = (removed + 1) * 128 + (byte & 0x7f)
+    }
+    const kept = previousEnd - previous - removed
+    let end = at
+    while (end < limit && raw[end] !== 0) end += 1
+    if (kept < 0 || end >= limit || !names.hasRoom(kept + end - at)) return undefined
+    starts[place] = start
+    const nameStart = names.length
+    names.copyWithin(previous, kept)
+    names.append(raw, at, end)
+    nameStarts[place] = nameStart
+    nameEnds[place] = names.length
+    previous = nameStart
+    previousEnd = names.length
+    at = end + 1
+  }
+  return { index: { version: 4, raw, starts, names: names.bytes(), nameStarts, nameEnds }, end: at }
+}
+
+// A few kilobytes of version 4 can stand for gigabytes of names; no real repository has this much.
+const MAX_NAMES = 512 * 1024 * 1024
+
+class GrowingBytes {
+  length = 0
+  #bytes: Buffer
+
+  constructor(capacity: number) {
+    this.#bytes = Buffer.allocUnsafe(capacity)
+  }
+
+  hasRoom(more: number): boolean {
+    const needed = this.length + more
+    if (needed > MAX_NAMES) return false
+    if (needed > this.#bytes.length) {
+      const grown = Buffer.allocUnsafe(Math.max(needed, this.#bytes.length * 2))
+      this.#bytes.copy(grown, 0, 0, this.length)
+      this.#bytes = grown
+    }
+    return true
+  }
+
+  copyWithin(from: number, count: number): void {
+    this.#bytes.copyWithin(this.length, from, from + count)
+    this.length += count
+  }
+
+  append(source: Buffer, from: number, to: number): void {
+    const bytes = this.#bytes
+    let at = this.length
+    for (let i = from; i < to; i += 1) bytes[at++] = source[i] ?? 0
+    this.length = at
+  }
+
+  bytes(): Buffer {
+    return this.#bytes.subarray(0, this.length)
+  }
+}
+
+/** Extensions with a small first letter change what the entries mean. `sdir` only adds folders among them. */
+function isUnderstood(raw: Buffer, start: number): boolean {
+  const limit = raw.length - CHECKSUM
+  let at = start
+  while (at + 8 <= limit) {
+    const name = raw.toString('latin1', at, at + 4)
+    if (!/^[A-Z]/.test(name) && name !== 'sdir') return false
+    at += 8 + raw.readUInt32BE(at + 4)
+  }
+  return at === limit
+}
+
+/** Binary search over paths out of order would deny tracked files; git refuses such an index, too. */
+function isSorted({ raw, starts, names, nameStarts, nameEnds }: ParsedIndex): boolean {
+  for (let place = 1; place < starts.length; place += 1) {
+    let a = nameStarts[place - 1] ?? 0
+    let b = nameStarts[place] ?? 0
+    const endOfA = nameEnds[place - 1] ?? 0
+    const endOfB = nameEnds[place] ?? 0
+    while (a < endOfA && b < endOfB && names[a] === names[b]) {
+      a += 1
+      b += 1
+    }
+    if (b === endOfB) {
+      if (a !== endOfA || stageAt(raw, starts, place - 1) >= stageAt(raw, starts, place)) return false
+    } else if (a < endOfA && (names[a] ?? 0) > (names[b] ?? 0)) return false
+  }
+  return true
+}
+
+function stageAt(raw: Buffer, starts: Uint32Array, place: number): number {
+  return ((raw[(starts[place] ?? 0) + 60] ?? 0) >> 4) & 3
+}

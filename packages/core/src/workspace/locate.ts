@@ -1,0 +1,163 @@
+/** Which folder is the workspace, and where its store is. */
+
+import { createHash } from 'node:crypto'
+import { realpathSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import { bytesOfText, shown, UnturnError } from '../errors.ts'
+import { errorCode, type Fs } from '../fs.ts'
+import {
+  type AbsPath,
+  absPathUnchecked,
+  type ByteString,
+  flawOfRelPath,
+  joinAbs,
+  nameOf,
+  parentOf,
+  type RelPath,
+  relPathUnchecked,
+} from '../values.ts'
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+/** `$UNTURN_HOME`, or the platform's folder for data. Outside the workspace: an agent may delete the whole project. */
+export function storeHome(env: Env): AbsPath {
+  return bytesPath(resolve(env.UNTURN_HOME || join(dataFolder(env), 'unturn')))
+}
+
+function dataFolder(env: Env): string {
+  const home = env.HOME || homedir()
+  switch (process.platform) {
+    case 'darwin':
+      return join(home, 'Library', 'Application Support')
+    case 'win32':
+      return env.LOCALAPPDATA || join(home, 'AppData', 'Local')
+    default: {
+      const data = env.XDG_DATA_HOME
+      return data !== undefined && isAbsolute(data) ? data : join(home, '.local', 'share')
+    }
+  }
+}
+
+/**
+ * The folder of a workspace's store. A workspace is known by its real path: reached through a symbolic link it is the
+ * same one, and losing or gaining `.git` does not make it another (R12).
+ */
+export function storeFolder(home: AbsPath, root: AbsPath): AbsPath {
+  const hash = createHash('sha256').update(Buffer.from(root, 'latin1')).digest('hex').slice(0, 16)
+  const name =
+    nameOf(root)
+      .replace(/[^A-Za-z0-9._-]/g, '_')
+      .slice(0, 40) || 'root'
+  return joinAbs(home, `workspaces/${name}-${hash}`)
+}
+
+export interface Located {
+  readonly root: AbsPath
+  readonly store: AbsPath
+  /** Whether the store has been made. */
+  readonly known: boolean
+}
+
+/**
+ * The nearest folder at or above `start` that has a store or a `.git`; otherwise `start` itself. A folder that the
+ * user has named (`explicit`) is not traded for a repository around it.
+ */
+export function locate(fs: Fs, start: AbsPath, home: AbsPath, explicit: boolean): Located {
+  const real = realFolder(start)
+  for (let folder = real; ; folder = absPathUnchecked(parentOf(folder) || '/')) {
+    const store = storeFolder(home, folder)
+    if (fs.lstat(joinAbs(store, 'workspace.json')) !== undefined) return { root: folder, store, known: true }
+    const isRepository = fs.lstat(joinAbs(folder, '.git')) !== undefined
+    if (isRepository && (!explicit || folder === real)) return { root: folder, store, known: false }
+    if (folder === '/' || parentOf(folder) === folder) break
+  }
+  return { root: real, store: storeFolder(home, real), known: false }
+}
+
+function realFolder(path: AbsPath): AbsPath {
+  try {
+    return absPathUnchecked(realpathSync(Buffer.from(path, 'latin1'), { encoding: 'latin1' }))
+  } catch (error) {
+    const reason = errorCode(error) ?? String(error)
+    throw new UnturnError(
+      'not-a-workspace',
+      { folder: shown(path) },
+      {
+        message: `The folder ${shown(path)} cannot be opened (${reason}). Nothing was changed.`,
+        hint: 'Give an existing folder with -C. The history of a folder that was deleted is kept; make the folder again and run "unturn log" in it.',
+        cause: error,
+      },
+    )
+  }
+}
+
+/** Refuses folders whose capture nobody can want: the whole disk, or everything a person has. */
+export function refuseTooWide(root: AbsPath, env: Env): void {
+  const home = realHome(env)
+  const tooWide = root === '/' || root === home || home.startsWith(`${root}/`) || /^[A-Za-z]:\/?$/.test(root)
+  if (!tooWide) return
+  throw new UnturnError(
+    'workspace-refused',
+    { folder: shown(root), reason: 'too wide' },
+    {
+      message: `Unturn does not watch over ${shown(root)}: it is your home folder or holds it, and every file in there would be captured. Nothing was changed.`,
+      hint: 'Go into the project that your agent works in, or name it: unturn -C PROJECT …',
+    },
+  )
+}
+
+function realHome(env: Env): AbsPath {
+  const home = bytesPath(env.HOME || homedir())
+  try {
+    return realFolder(home)
+  } catch {
+    return home // no home folder at all: then nothing can be above it
+  }
+}
+
+/** A path as somebody typed it, as a place in the workspace; refuses what lies outside. */
+export function relPathFrom(root: AbsPath, cwd: AbsPath, typed: ByteString): RelPath {
+  // node:path works on any string: bytes in, bytes out.
+  const absolute = slashed(resolve(cwd, typed))
+  const inside = below(root, absolute) ?? below(root, realParent(absolute))
+  const flaw = inside === undefined ? 'it lies outside the workspace' : flawOfRelPath(inside)
+  if (inside !== undefined && flaw === undefined) return relPathUnchecked(inside)
+  throw new UnturnError(
+    'bad-path',
+    { path: shown(typed), flaw: flaw ?? '' },
+    {
+      message: `The path ${shown(typed)} cannot be used: ${flaw}. Nothing was changed.`,
+      hint: `Name a file inside ${shown(root)}`,
+    },
+  )
+}
+
+function below(root: AbsPath, path: ByteString): ByteString | undefined {
+  if (root === '/') return path.slice(1)
+  return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : undefined
+}
+
+// The workspace may have been named through a symbolic link; the last part of the path may be a link itself and stays.
+function realParent(path: ByteString): ByteString {
+  const rest: string[] = [nameOf(path)]
+  for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) {
+    try {
+      const real = realpathSync(Buffer.from(folder, 'latin1'), { encoding: 'latin1' })
+      return [real, ...rest].join('/')
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') return path
+      rest.unshift(nameOf(folder))
+    }
+  }
+  return path
+}
+
+/** A path of the process (text) as bytes. */
+export function bytesPath(text: string): AbsPath {
+  return slashed(bytesOfText(text))
+}
+
+function slashed(bytes: ByteString): AbsPath {
+  return absPathUnchecked(process.platform === 'win32' ? bytes.replaceAll('\\', '/') : bytes)
+}

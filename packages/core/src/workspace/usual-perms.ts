@@ -1,0 +1,60 @@
+/** What permission bits files here usually have: only exceptions are worth a record. */
+
+import { errorCode, type FileStat, type Fs } from '../fs.ts'
+import { type AbsPath, joinAbs } from '../values.ts'
+
+export interface UsualPerms {
+  readonly file: number
+  readonly exec: number
+  readonly folder: number
+}
+
+const enough = 400
+
+/** By looking at some of what is there. A wrong guess costs a few bytes per file, nothing else. */
+export function usualPerms(fs: Fs, root: AbsPath): UsualPerms {
+  const seen = {
+    file: new Map<number, number>(),
+    exec: new Map<number, number>(),
+    folder: new Map<number, number>(),
+  }
+  const queue: AbsPath[] = [root]
+  let looked = 0
+  while (looked < enough) {
+    const folder = queue.shift()
+    if (folder === undefined) break
+    for (const name of namesIn(fs, folder)) {
+      const path = joinAbs(folder, name)
+      const stat = name === '.git' ? undefined : fs.lstat(path)
+      const kind = stat === undefined ? undefined : kindOf(stat)
+      if (stat === undefined || kind === undefined) continue
+      if (kind === 'folder') queue.push(path)
+      seen[kind].set(stat.perm, (seen[kind].get(stat.perm) ?? 0) + 1)
+      looked += 1
+      if (looked >= enough) break
+    }
+  }
+  return { file: most(seen.file, 0o644), exec: most(seen.exec, 0o755), folder: most(seen.folder, 0o755) }
+}
+
+function kindOf(stat: FileStat): keyof UsualPerms | undefined {
+  if (stat.kind === 'folder') return 'folder'
+  if (stat.kind !== 'file') return undefined
+  return (stat.perm & 0o100) === 0 ? 'file' : 'exec'
+}
+
+function namesIn(fs: Fs, folder: AbsPath): readonly string[] {
+  try {
+    return fs.readFolder(folder)
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error
+    return [] // unreadable or gone: the scan will say so; here it only means one sample less
+  }
+}
+
+function most(counts: ReadonlyMap<number, number>, fallback: number): number {
+  let best = fallback
+  let bestCount = 0
+  for (const [perm, count] of counts) if (count > bestCount) [best, bestCount] = [perm, count]
+  return best
+}

@@ -3,6 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Fs } from './fs.ts'
 import { describeAll } from './history/capture.ts'
+import { type Cleaned, cleanup } from './history/cleanup.ts'
+import { examine, type Finding } from './history/doctor.ts'
 import { recoverApply } from './history/enact.ts'
 import type { Engine, Progress, StoreFolders } from './history/engine.ts'
 import { type RedoWish, type RestoreWish, redo, restore, type UndoWish, undo } from './history/moves.ts'
@@ -32,6 +34,7 @@ import { Describer } from './store/describe.ts'
 import { Git } from './store/git.ts'
 import { removeStaleScratches } from './store/merge.ts'
 import { ObjectStore } from './store/objects.ts'
+import { dropOldPacks, packReachable, type Repacked } from './store/repack.ts'
 import { createStore, foldersOf, openStore } from './store-folder.ts'
 import type { AbsPath, Exclusive, SessionId, StepId, TreeId, TurnId } from './values.ts'
 import { needsRecovery } from './workspace/apply.ts'
@@ -178,7 +181,24 @@ export class Workspace implements AsyncDisposable {
     return this.#exclusive((lock) => rollback(this.engine, wish, lock))
   }
 
+  cleanup(session: SessionId): Promise<Cleaned> {
+    return this.#exclusive(async (lock) => cleanup(this.engine, session, lock))
+  }
+
   // ---- keeping in order --------------------------------------------------------------------------------------------
+
+  doctor(options: { readonly repair?: boolean } = {}): Promise<readonly Finding[]> {
+    const repair = options.repair === true
+    return this.#exclusive((lock) => examine(this.engine, { repair }, lock), { repair })
+  }
+
+  /** Packs the history. Others may go on meanwhile: only the last, short part needs them to wait. */
+  async gc(): Promise<Repacked> {
+    const { engine } = this
+    await this.#exclusive(async () => {})
+    const packed = await packReachable(engine.objects, engine.git)
+    return this.#exclusive((lock) => dropOldPacks(engine.objects, engine.git, packed, lock))
+  }
 
   /** Brings the index up to the log and finishes what was interrupted, if nobody else is at it right now. */
   async catchUp(): Promise<void> {
@@ -188,8 +208,13 @@ export class Workspace implements AsyncDisposable {
   }
 
   /** Everything that writes goes through here: alone, with nothing unfinished behind it. */
-  async #exclusive<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
+  async #exclusive<T>(
+    work: (lock: Exclusive) => Promise<T>,
+    options: { readonly repair?: boolean } = {},
+  ): Promise<T> {
     return await this.engine.lock.exclusive(async (lock) => {
+      // A lost ref would stop the healing that comes before everything else: mend it first when asked to.
+      if (options.repair === true) this.engine.log.restoreRefs(lock)
       try {
         return await this.#orderly(work, lock)
       } catch (error) {

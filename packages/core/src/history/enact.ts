@@ -1,7 +1,7 @@
 /** From a composed state to the disk: plan, one journaled apply, one operation. The only way into the workspace. */
 
 import { UnturnError } from '../errors.ts'
-import { type Draft, type OperationRecord, optional } from '../log/record.ts'
+import type { Draft, OperationRecord } from '../log/record.ts'
 import { Shape } from '../log/shape.ts'
 import { planBetween, type SnapshotPlan } from '../store/attrs.ts'
 import { MergeScratch } from '../store/merge.ts'
@@ -192,13 +192,13 @@ function keepsChanging(): UnturnError {
 }
 
 export function conflictsError(
-  conflicts: readonly Conflict[],
+  conflicts: readonly unknown[],
   rest: Readonly<Record<string, unknown>>,
 ): UnturnError {
   const count = conflicts.length === 1 ? 'One file was' : `${conflicts.length} files were`
   return new UnturnError(
     'conflicts',
-    { ...rest, conflicts, ...optional('count', conflicts.length) },
+    { ...rest, conflicts },
     {
       message: `${count} changed again where the old version would go. Nothing was changed.`,
       hint: 'Choose with --on-conflict: keep (leave these files, undo the rest), overwrite (take the old version; the newer one stays recoverable), or markers (write both into the file).',

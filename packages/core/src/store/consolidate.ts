@@ -1,7 +1,8 @@
 /**
- * Keeps the number of packs small. Each operation writes one, and a lookup asks every index: small packs are
- * joined into a middle one, middle ones into a large one, and large ones stay until `gc`. So each object is
- * copied a handful of times at most, and one run costs a few milliseconds.
+ * Keeps the number of packs small. Each operation writes one, and a lookup asks every index: the smallest packs
+ * are joined into a larger one, middle ones into a large one, and large ones stay until `gc`. So each object is
+ * copied a handful of times at most. Removing a file can take a millisecond, so one run joins only as many
+ * small packs as it must.
  */
 
 import { errorCode, type Fs } from '../fs.ts'
@@ -13,6 +14,7 @@ import { buildPackFromRaw, type RawObject } from './pack-writer.ts'
 const smallBytes = 256 * 1024
 const middleBytes = 4 * 1024 * 1024
 const mostSmall = 48
+const keptSmall = 32
 const mostMiddle = 16
 // What one run holds in memory. When captures ran for long without us, the next runs do the rest.
 const mostJoinedBytes = 64 * 1024 * 1024
@@ -20,20 +22,20 @@ const mostJoinedBytes = 64 * 1024 * 1024
 /** Joins small packs once there are many of them. Borrowed packs are never touched. */
 export function consolidate(store: ObjectStore, _lock: Exclusive): { joined: number } {
   store.refresh()
-  const ours = store.packSizes().filter((pack) => !pack.borrowed)
-  const small = ours.filter((pack) => pack.bytes > 0 && pack.bytes < smallBytes)
-  if (small.length >= mostSmall) return { joined: join(store, small) }
+  const ours = store.packSizes().filter((pack) => !pack.borrowed && pack.bytes > 0)
+  const small = ours.filter((pack) => pack.bytes < smallBytes)
+  if (small.length >= mostSmall) return { joined: join(store, small, small.length - keptSmall) }
   const middle = ours.filter((pack) => pack.bytes >= smallBytes && pack.bytes < middleBytes)
-  if (middle.length >= mostMiddle) return { joined: join(store, middle) }
+  if (middle.length >= mostMiddle) return { joined: join(store, middle, middle.length) }
   return { joined: 0 }
 }
 
-function join(store: ObjectStore, packs: readonly PackSize[]): number {
+function join(store: ObjectStore, packs: readonly PackSize[], wanted: number): number {
   const objects = new Map<ObjectId, RawObject>()
   const joined: PackSize[] = []
   let bytes = 0
-  for (const pack of packs) {
-    if (bytes + pack.bytes > mostJoinedBytes) break
+  for (const pack of packs.toSorted((a, b) => a.bytes - b.bytes)) {
+    if (joined.length === wanted || bytes + pack.bytes > mostJoinedBytes) break
     const raw = store.readRawPack(pack.name)
     if (raw === undefined) continue // deltas, or damage: it stays as it is
     for (const object of raw) objects.set(object.id, object)
@@ -52,11 +54,11 @@ function join(store: ObjectStore, packs: readonly PackSize[]): number {
 }
 
 function removePacks(store: ObjectStore, packs: readonly PackSize[]): void {
-  for (const { name } of packs) {
-    // The index first: an index without its pack would look like damage.
-    removeIfThere(store, `${name}.idx`)
-    removeIfThere(store, `${name}.pack`)
-  }
+  // An index without its pack is harmless: its objects are elsewhere, and `removeLeftovers` can tell. A pack
+  // without its index could be anything. So the packs go first, and the power cannot turn that round.
+  for (const { name } of packs) removeIfThere(store, `${name}.pack`)
+  store.fs.syncFolder(store.packFolder)
+  for (const { name } of packs) removeIfThere(store, `${name}.idx`)
   store.fs.syncFolder(store.packFolder)
   store.refresh()
 }
@@ -109,7 +111,7 @@ function isLeftover(store: ObjectStore, name: string): boolean {
   return end === 'keep' || isJoinedElsewhere(store, pack)
 }
 
-/** A power cut while joined packs were removed may take a pack and leave its index. */
+/** Whoever was cut while removing joined packs leaves an index without its pack. */
 function isJoinedElsewhere(store: ObjectStore, pack: string): boolean {
   const idx = store.fs.readFile(joinAbs(store.packFolder, `${pack}.idx`))
   if (flawOfIndex(idx) !== undefined) return false

@@ -134,6 +134,7 @@ test('[S42] [M4] a git that lies in the current folder, or on a relative PATH, n
     console.log((await git.version()).length)`
   const path = `:.:bin:${relative(workspace, join(workspace, 'bin'))}:${process.env.PATH}`
   await using f = storeFixture()
+  trap(join(f.git.folder, 'git'), mark)
   const out = execFileSync(process.execPath, ['--input-type=module', '-e', script, f.git.folder], {
     cwd: workspace,
     env: { ...process.env, PATH: path },

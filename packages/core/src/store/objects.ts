@@ -170,14 +170,18 @@ export class ObjectStore implements Objects, Disposable {
 
   /** What is wrong with the packs as a whole; damaged objects in a sound pack are found by `verify`. */
   damage(): readonly PackDamage[] {
+    this.#list()
     for (const pack of this.#readers()) this.#isUsable(pack)
     const found: PackDamage[] = []
     for (const [pack, known] of this.#packs) {
       if (known.kind === 'damaged') found.push({ pack, reason: known.reason })
     }
-    for (const name of this.fs.readFolder(this.packFolder)) {
+    const names = new Set(this.fs.readFolder(this.packFolder))
+    for (const name of names) {
       const pack = /^(pack-[0-9a-f]{40})\.pack$/.exec(name)?.[1]
-      if (pack !== undefined && !this.#packs.has(pack)) found.push({ pack, reason: `${pack} has no index` })
+      if (pack === undefined || this.#packs.has(pack)) continue
+      const reason = names.has(`${pack}.idx`) ? `${pack} could not be read` : `${pack} has no index`
+      found.push({ pack, reason })
     }
     return found
   }
@@ -247,11 +251,11 @@ export class ObjectStore implements Objects, Disposable {
     return content.bytes
   }
 
-  #read(id: ObjectId, depth: number): RawContent {
-    const first = this.#tryRead(id, depth)
+  #read(id: ObjectId, jumps: number): RawContent {
+    const first = this.#tryRead(id, jumps)
     if (first.content !== undefined) return first.content
     // A pack may have been joined with others since we looked: its objects are elsewhere now.
-    const second = this.#lookAgain() ? this.#tryRead(id, depth) : first
+    const second = this.#lookAgain() ? this.#tryRead(id, jumps) : first
     if (second.content !== undefined) return second.content
     const cause = second.damage ?? first.damage
     if (cause === undefined) throw new MissingObject(id)
@@ -259,12 +263,12 @@ export class ObjectStore implements Objects, Disposable {
   }
 
   /** From every place that claims to have it: one damaged copy does not spoil another. */
-  #tryRead(id: ObjectId, depth: number): { readonly content?: RawContent; readonly damage?: unknown } {
+  #tryRead(id: ObjectId, jumps: number): { readonly content?: RawContent; readonly damage?: unknown } {
     let damage: unknown
     const readBase = (base: ObjectId, at: number) => this.#read(base, at)
     for (const [pack, place] of this.#placesOf(id)) {
       try {
-        return { content: checked(id, pack.read(place, readBase, depth)) }
+        return { content: checked(id, pack.read(place, readBase, jumps)) }
       } catch (error) {
         if (!isDamage(error)) throw error
         damage = error
@@ -327,9 +331,14 @@ export class ObjectStore implements Objects, Disposable {
   #setAside(name: string, error: unknown): void {
     if (!isDamage(error)) throw error
     if (this.#recent?.name === name) this.#recent = undefined
-    // Joined with others and removed since we listed the folder: that is no damage.
-    if (errorCode(error) === 'ENOENT') this.#packs.delete(name)
-    else this.#packs.set(name, { kind: 'damaged', reason: error.message })
+    if (error instanceof UnturnError) {
+      this.#packs.set(name, { kind: 'damaged', reason: error.message })
+      return
+    }
+    // Joined with others and removed since we listed the folder, or a passing failure of the disk: nothing to
+    // remember. The next miss looks again.
+    this.#packs.delete(name)
+    this.#listing.forget()
   }
 
   /** Whether there is anything new. */
@@ -529,6 +538,10 @@ class Listing {
     this.#times = this.#readTimes(fs)
     // A file that arrives within the same tick as the last one leaves the folder's time as it was.
     this.#isYoung = this.#times.some((time) => Date.now() - time < tickMs)
+  }
+
+  forget(): void {
+    this.#isYoung = true
   }
 
   isStale(fs: Fs): boolean {

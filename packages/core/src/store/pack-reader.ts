@@ -20,8 +20,8 @@ export interface RawContent {
   readonly bytes: Buffer
 }
 
-/** Reads the base of a delta by its id, which may lie in another pack. */
-export type ReadBase = (id: ObjectId, depth: number) => RawContent
+/** Reads the base of a delta from another pack. `jumps` says how many packs the chain has been through. */
+export type ReadBase = (id: ObjectId, jumps: number) => RawContent
 
 const idsAt = 8 + 1024
 const firstRead = 4096
@@ -30,6 +30,8 @@ const windowBytes = 64 * 1024
 const none = Buffer.alloc(0)
 // Git itself stops at 4,095. A chain that goes on is a circle.
 const deepestDelta = 4096
+// Git keeps each chain in one pack. Ours may cross a few, but not for ever.
+const mostJumps = 8
 // A damaged size must not make us ask for all the memory there is.
 const largestObject = 2 ** 31
 
@@ -113,8 +115,8 @@ export class PackReader {
     return this.#size
   }
 
-  read(place: number, readBase: ReadBase, depth = 0): RawContent {
-    return this.#readAt(this.#offsetAt(place), readBase, depth)
+  read(place: number, readBase: ReadBase, jumps = 0): RawContent {
+    return this.#readAt(this.#offsetAt(place), readBase, jumps)
   }
 
   /**
@@ -182,18 +184,22 @@ export class PackReader {
     return Number(this.#idx.readBigUInt64BE(far))
   }
 
-  #readAt(offset: number, readBase: ReadBase, depth: number): RawContent {
+  #readAt(offset: number, readBase: ReadBase, jumps: number): RawContent {
     const deltas: Buffer[] = []
-    for (let entry = this.#entryAt(offset); ; entry = this.#entryAt(entry.baseOffset)) {
+    for (let entry = this.#entryAt(offset); ; ) {
       const bytes = this.#inflate(entry)
       const kind = kinds[entry.type]
       if (kind !== undefined) return { kind, bytes: applyAll(bytes, deltas) }
       deltas.push(bytes)
-      const reached = depth + deltas.length
-      if (reached > deepestDelta) throw storeDamaged(`${this.name} has a chain of deltas without an end`)
-      if (entry.baseId === undefined) continue
-      const base = readBase(entry.baseId, reached)
-      return { kind: base.kind, bytes: applyAll(base.bytes, deltas) }
+      if (deltas.length > deepestDelta || jumps > mostJumps) {
+        throw storeDamaged(`${this.name} has a chain of deltas without an end`)
+      }
+      const place = entry.baseId === undefined ? -1 : this.find(entry.baseId)
+      if (entry.baseId !== undefined && place < 0) {
+        const base = readBase(entry.baseId, jumps + 1)
+        return { kind: base.kind, bytes: applyAll(base.bytes, deltas) }
+      }
+      entry = this.#entryAt(place < 0 ? entry.baseOffset : this.#offsetAt(place))
     }
   }
 

@@ -37,8 +37,12 @@ export function surveyRefs(fs: Fs, repo: AbsPath, prefix: string): RefSurvey {
   for (const [name, id] of readPackedRefs(fs, repo)) if (name.startsWith(prefix)) refs.set(name, id)
   for (const name of looseRefNames(fs, repo, prefix.replace(/\/$/, ''))) {
     const id = idIn(readFileIfAny(fs, joinAbs(repo, name)) ?? '')
-    if (id === undefined) damaged.push(name)
-    else refs.set(name, id)
+    if (id !== undefined) refs.set(name, id)
+    else {
+      // Not the packed value instead: it is older, and undo would go on from there.
+      refs.delete(name)
+      damaged.push(name)
+    }
   }
   return { refs: new Map([...refs].toSorted(byName)), damaged: damaged.toSorted() }
 }

@@ -78,7 +78,7 @@ export function faultFs(inner: Fs, at: number, fault: Fault): FaultFs {
       strike(inner, state, method, args, at, fault)
       return Reflect.apply(inner[method], inner, args)
     }
-    Object.defineProperty(state, method, { value: call })
+    Object.defineProperty(state, method, { value: call, enumerable: true })
   }
   return state as typeof state & Fs // every method of the port was just defined
 }

@@ -82,9 +82,9 @@ test('[P2] [W52] apply of every kind of change, each call failing in each way, o
     body: (world) => applyIn(world, world.plan),
     check: (world, outcome) => check(world, outcome, before, after),
     dispose: (world) => rmSync(world.temp ?? '', { recursive: true, force: true }),
-    every: soak ? 1 : 19,
+    every: soak ? 1 : 41,
   })
-  expect(runs).toBeGreaterThan(100)
+  expect(runs).toBeGreaterThan(30)
 }, 300_000)
 
 test.each([
@@ -108,7 +108,7 @@ test.each([
 )
 
 test('[P2] [W52] random plans, each call failing in each way', async () => {
-  for (let seed = 1; seed <= (soak ? 300 : 15); seed++) {
+  for (let seed = 1; seed <= (soak ? 300 : 5); seed++) {
     const random = seededRandom(seed)
     const [one, other] = [randomShape(random), randomShape(random)]
     await faultSim<FaultWorld>({

@@ -1,6 +1,7 @@
 /** Cuts the power, thousands of times, at any call of apply and of recovery. */
 
 import { expect, test } from 'vitest'
+import { isFailure, UnturnError } from '../errors.ts'
 import {
   type ApplyWorld,
   applyIn,
@@ -15,9 +16,11 @@ import {
   restarted,
   type Shape,
   shapeOf,
+  testLock,
 } from '../testing/apply-world.ts'
 import { PowerCut, type Random, SimDisk, seededRandom, type Weakness } from '../testing/sim-disk.ts'
 import { absPathUnchecked } from '../values.ts'
+import { apply, type Plan } from './apply.ts'
 
 const soak = process.env.UNTURN_SOAK !== undefined
 
@@ -27,6 +30,11 @@ test('[P2] [W50] after a power cut at any call, every path is old or every path 
 
 test('[P2] [W50] the same on a disk without hard links', () => {
   expect(powerCuts({ cuts: soak ? 20_000 : 500, hasHardLinks: false, firstSeed: 500_000 })).toEqual([])
+}, 300_000)
+
+test('[P2] [W50] after a power cut while everything is taken back, it is old, or finished and published', () => {
+  const cuts = soak ? 20_000 : 600
+  expect(powerCuts({ cuts, firstSeed: 800_000, publishFails: true })).toEqual([])
 }, 300_000)
 
 test.each(['fsync-lies', 'folder-fsync-lies', 'journal-vanishes', 'rename-is-a-slow-write'] as const)(
@@ -41,29 +49,26 @@ interface PowerCuts {
   readonly weakness?: Weakness
   readonly hasHardLinks?: boolean
   readonly firstSeed?: number
+  /** The operation cannot be stored, so that apply has to take everything back. */
+  readonly publishFails?: boolean
   /** Stop after so many findings. */
   readonly enough?: number
 }
 
 /** What went wrong, one sentence each, with the seed that shows it again. */
-function powerCuts({
-  cuts,
-  weakness,
-  hasHardLinks,
-  firstSeed = 1,
-  enough = 5,
-}: PowerCuts): readonly string[] {
+function powerCuts(wanted: PowerCuts): readonly string[] {
+  const { cuts, weakness, hasHardLinks, firstSeed = 1, enough = 5, publishFails = false } = wanted
   const broken: string[] = []
   for (let seed = firstSeed; seed < firstSeed + cuts && broken.length < enough; seed++) {
     const volumes = seed % 3 === 0 ? [absPathUnchecked('/work')] : []
     const disk = new SimDisk({ weakness, volumes, hasHardLinks: hasHardLinks ?? true })
-    const flaw = flawAfterCut(disk, seededRandom(seed))
+    const flaw = flawAfterCut(disk, seededRandom(seed), publishFails)
     if (flaw !== undefined) broken.push(`seed ${seed}: ${flaw}`)
   }
   return broken
 }
 
-function flawAfterCut(disk: SimDisk, random: Random): string | undefined {
+function flawAfterCut(disk: SimDisk, random: Random, publishFails: boolean): string | undefined {
   const world = applyWorld(disk, absPathUnchecked(''))
   makeFolders(world)
   const before = randomShape(random)
@@ -72,12 +77,27 @@ function flawAfterCut(disk: SimDisk, random: Random): string | undefined {
   disk.settle()
   const plan = planBetween(world, before, after)
   disk.cutAfter(1 + Math.floor(random() * random() * 900))
-  const reported = untilCut(() => applyIn(world, plan)) === 'through'
+  const reported = publishFails
+    ? untilCut(() => applyInVain(world, plan)) === 'through' && 'old'
+    : untilCut(() => applyIn(world, plan)) === 'through' && 'new'
   const cut = disk.powerCut(random)
   try {
     return flawOf(recovered(restarted(world, cut), random), before, after, reported)
   } catch (error) {
     return `recovery failed: ${error instanceof Error ? error.message : String(error)}`
+  }
+}
+
+function applyInVain(world: ApplyWorld, plan: Plan): void {
+  const publish = (): void => {
+    throw new UnturnError('internal', {}, { message: 'the log is full', hint: '' })
+  }
+  try {
+    apply(world.context, plan, 'note', publish, testLock)
+  } catch (error) {
+    // The power went on the way back: then only the first reason is told, and that the rest is pending.
+    if (isFailure(error, 'apply-failed') && error.data.state === 'pending') throw new PowerCut()
+    if (!isFailure(error, 'internal')) throw error
   }
 }
 
@@ -109,13 +129,19 @@ function untilCut(work: () => unknown): 'through' | 'cut' {
   }
 }
 
-function flawOf(world: ApplyWorld, before: Shape, after: Shape, reported: boolean): string | undefined {
+function flawOf(
+  world: ApplyWorld,
+  before: Shape,
+  after: Shape,
+  reported: 'old' | 'new' | false,
+): string | undefined {
   const now = textOf(shapeOf(world))
   const isNew = now === textOf(complete(after))
   const isOld = now === textOf(complete(before))
   if (!isNew && !isOld)
     return `neither old nor new: ${now}\n OLD ${textOf(complete(before))}\n NEW ${textOf(complete(after))}`
-  if (reported && !isNew) return 'an apply that was reported done is gone'
+  if (reported === 'new' && !isNew) return 'an apply that was reported done is gone'
+  if (reported === 'old' && !isOld) return 'an apply that was reported as taken back is there'
   if (isNew && !isOld && world.published.length === 0) return 'new, but not published'
   if (isOld && !isNew && world.published.length > 0) return 'published, but old'
   const rest = leftovers(world)

@@ -310,6 +310,7 @@ function readUnfinished(context: ApplyContext): Unfinished {
     if (fs.lstat(context.root) === undefined) throw new Error('the workspace is not there')
     return { kind: state, journal }
   } catch (error) {
+    if (error instanceof UnturnError) throw error
     throw failure(context, error, undefined, 'pending')
   }
 }

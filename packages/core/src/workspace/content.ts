@@ -23,8 +23,6 @@ export interface ContentSink {
   addDeflated(kind: 'blob', id: BlobId, size: number, deflated: Buffer): void
 }
 
-/** From this many files on a second thread pays. */
-const manyFiles = 400
 const filesAtOnce = 32
 const partBytes = 8 * 1024 * 1024
 /** Above this a file is read in parts. The deflated form still has to fit into memory; 4 GiB have been tried. */
@@ -43,7 +41,7 @@ export async function readContents(
   onProgress?: (done: number, total: number) => void,
 ): Promise<readonly Content[]> {
   const reading = new Reading(scanner.root, files, sink, onProgress)
-  if (files.length <= manyFiles) await reading.readOwnShare()
+  if (files.length < scanner.helperOptions.readFiles) await reading.readOwnShare()
   else await readWithHelper(scanner, files, reading)
   return reading.contents()
 }

@@ -194,7 +194,7 @@ test('[W15] many verdicts are cheap', () => {
   const took = performance.now() - started
   console.log(`100,000 verdicts against 50 rules: ${took.toFixed(0)} ms`)
   expect(ignored).toBe(0)
-  expect(took).toBeLessThan(1_500) // ten times what it takes: machines differ, a quadratic slip does not hide
+  expect(took).toBeLessThan(3_000) // far above what it takes: machines differ, a quadratic slip does not hide
 })
 
 /** One string instead of the pieces that a template leaves: names from a disk are like that. */
@@ -231,7 +231,7 @@ test('[W16] [H1] any rules over any tree get the verdicts of git', () => {
       const paths = pathsOf(drawn.tree)
       expect(ourVerdicts(drawn)).toEqual(gitVerdicts(repo, paths, drawn.ignoreCase))
     }),
-    { numRuns: soak ? 20_000 : 400, interruptAfterTimeLimit: soak ? 900_000 : 12_000 },
+    { numRuns: soak ? 20_000 : 400, interruptAfterTimeLimit: soak ? 240_000 : 8_000 },
   )
 }, 1_000_000)
 

@@ -161,7 +161,11 @@ export function giveBack(run: Run, index: number, kind: StagedKind): boolean {
   return false
 }
 
-/** Moves to a place where nothing stands. False, and nothing has changed, if something does. */
+/**
+ * Puts something to a place where nothing stands. False, and nothing has changed, if something does. The
+ * name in staging stays until all is over: removed now, a power cut could keep the removal, lose the new
+ * name, and the file would be nowhere.
+ */
 export function placeNew(fs: Fs, from: AbsPath, to: AbsPath): boolean {
   const kind = fs.lstat(from)?.kind
   try {
@@ -173,9 +177,7 @@ export function placeNew(fs: Fs, from: AbsPath, to: AbsPath): boolean {
     if (kind === 'link' || !isWithoutHardLinks(error)) throw error
     if (fs.lstat(to) !== undefined) return false
     fs.rename(from, to)
-    return true
   }
-  fs.unlink(from)
   return true
 }
 
@@ -236,7 +238,7 @@ export function syncFolders(run: Run): void {
 function touchedFolders(journal: Journal): ReadonlySet<string> {
   const folders = new Set<string>()
   for (const { path } of journal.paths) folders.add(parentOf(path))
-  for (const { path } of journal.create) folders.add(parentOf(path)).add(path)
+  for (const { path } of journal.create) folders.add(parentOf(path))
   for (const { path } of journal.remove) folders.add(parentOf(path))
   return folders
 }

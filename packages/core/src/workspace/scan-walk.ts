@@ -120,11 +120,10 @@ const foldersAtOnce = 16
 class FolderCheck {
   readonly rows = new Rows(checkStride)
   readonly #ground: Ground
-  readonly #rootIsWide: boolean
+  readonly #path = new PathBytes()
 
   constructor(ground: Ground) {
     this.#ground = ground
-    this.#rootIsWide = isWide(ground.root)
   }
 
   statusOf(folder: number): number {
@@ -132,10 +131,8 @@ class FolderCheck {
     const bits = table.folderBits(folder)
     if ((bits & Bits.unseen) !== 0) return Status.unvisited
     const moment = Date.now()
-    const path = folderPathBelow(root, table.folderPath(folder))
-    const wide = this.#rootIsWide || (bits & Bits.wide) !== 0
-    const own = folder === 0 ? path : path.slice(0, -1)
-    const stat = lookAt(wide ? Buffer.from(own, 'latin1') : own)
+    this.#path.setFolder(folderPathBelow(root, table.folderPath(folder)))
+    const stat = lookAt(folder === 0 ? this.#path.folder() : this.#path.folderItself())
     if (stat === 'unreadable') return Status.unreadable
     if (stat === 'gone' || typeOf(stat) !== constants.S_IFDIR) return Status.gone
     if (marks.status[folder] === Status.stale || (bits & Bits.racy) !== 0) return Status.stale
@@ -144,24 +141,22 @@ class FolderCheck {
       table.f64[double] === stat.mtimeMs &&
       table.f64[double + 1] === stat.ctimeMs &&
       table.f64[double + 2] === stat.ino
-    return isSame ? this.#checkEntries(folder, path, wide, moment) : Status.stale
+    return isSame ? this.#checkEntries(folder, moment) : Status.stale
   }
 
-  #checkEntries(folder: number, path: ByteString, folderIsWide: boolean, moment: number): number {
+  #checkEntries(folder: number, moment: number): number {
     const { table } = this.#ground
     const end = table.endEntry(folder)
     for (let entry = table.firstEntry(folder); entry < end; entry++) {
       const bits = table.entryBits(entry)
-      const full = path + table.entryName(entry)
-      const wide = folderIsWide || (bits & Bits.wide) !== 0
-      const stat = lookAt(wide ? Buffer.from(full, 'latin1') : full)
+      const stat = lookAt(this.#path.withRecord(table, table.entryAt(entry)))
       if (typeof stat === 'string') return Status.stale
       const state = (bits >> Bits.stateAt) & Bits.stateMask
       const isSame = sameStat(table, entry, stat) && (bits & Bits.racy) === 0
       if (state <= State.link ? !isSame && !isOfState(stat, state) : !isSame && isJudgedByStat(state))
         return Status.stale
       if (isSame && state <= State.link) continue
-      if (!isSame && full.endsWith('/.gitignore'))
+      if (!isSame && table.entryName(entry) === '.gitignore')
         Atomics.store(this.#ground.control, Control.rulesChanged, 1)
       this.rows.add(folder, entry, stat.mode, stat.size, stat.mtimeMs, stat.ctimeMs, stat.ino, moment)
     }
@@ -198,6 +193,52 @@ function folderPathBelow(root: ByteString, folder: ByteString): ByteString {
   return folder === '' ? start : `${start}${folder}/`
 }
 
+/**
+ * The bytes of a path, built in one place. As strings the paths of a large tree take longer to make, and to
+ * turn into bytes again inside Node, than half of the lstat itself.
+ */
+class PathBytes {
+  #bytes = Buffer.allocUnsafeSlow(4096)
+  #folderEnd = 0
+
+  /** `path` ends with a slash. */
+  setFolder(path: ByteString): void {
+    this.#folderEnd = 0
+    this.#makeRoom(path.length)
+    this.#folderEnd = this.#bytes.write(path, 0, 'latin1')
+  }
+
+  folder(): Buffer {
+    return this.#bytes.subarray(0, this.#folderEnd)
+  }
+
+  folderItself(): Buffer {
+    return this.#bytes.subarray(0, this.#folderEnd - 1)
+  }
+
+  withName(name: ByteString): Buffer {
+    this.#makeRoom(name.length)
+    return this.#bytes.subarray(0, this.#folderEnd + this.#bytes.write(name, this.#folderEnd, 'latin1'))
+  }
+
+  withRecord(table: CacheTable, word: number): Buffer {
+    const start = table.namesAt + (table.u32[word + 8] ?? 0)
+    const length = table.u32[word + 9] ?? 0
+    this.#makeRoom(length)
+    return this.#bytes.subarray(
+      0,
+      this.#folderEnd + table.bytes.copy(this.#bytes, this.#folderEnd, start, start + length),
+    )
+  }
+
+  #makeRoom(length: number): void {
+    if (this.#folderEnd + length <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafeSlow((this.#folderEnd + length) * 2)
+    this.#bytes.copy(larger, 0, 0, this.#folderEnd)
+    this.#bytes = larger
+  }
+}
+
 /** Lists folders and judges their names. */
 export class Lister {
   readonly #ground: Ground
@@ -209,6 +250,7 @@ export class Lister {
   readonly #items = new Rows(itemStride)
   readonly #itemNames: ByteString[] = []
   readonly #stacks = new Map<ByteString, IgnoreStack>()
+  readonly #path = new PathBytes()
   #seenSince = 0
 
   constructor(ground: Ground, rules: PlainRules, full: boolean, tracked?: Tracked) {
@@ -267,9 +309,9 @@ export class Lister {
     const { table, root } = this.#ground
     const index = table.indexOfFolder(job.path)
     const moment = Date.now()
-    const path = folderPathBelow(root, job.path)
-    const stat = lookAt(asNodePath(job.path === '' ? path : path.slice(0, -1)))
-    const names = typeof stat === 'string' ? stat : namesIn(path)
+    this.#path.setFolder(folderPathBelow(root, job.path))
+    const stat = lookAt(job.path === '' ? this.#path.folder() : this.#path.folderItself())
+    const names = typeof stat === 'string' ? stat : namesIn(this.#path.folder())
     if (typeof stat === 'string' || typeof names === 'string') {
       const status = names === 'unreadable' ? Status.unreadable : Status.gone
       if (!this.#mark(index, status)) return []
@@ -279,7 +321,7 @@ export class Lister {
     }
     if (!this.#mark(index, Status.listed)) return []
     const number = this.#folders.length
-    const visit = new Visit(job, number, path, this.#knownNames(index), this.#stackIn(job, names))
+    const visit = new Visit(job, number, this.#knownNames(index), this.#stackIn(job, names))
     for (const name of names) this.#judge(visit, name)
     this.#noteVanishedRules(visit, index)
     const racy = isRacy(stat, moment) || visit.hasUnreadable
@@ -316,14 +358,14 @@ export class Lister {
   #judge(visit: Visit, name: ByteString): void {
     const path = joinRel(visit.job.path, name)
     if (isDotGit(name)) {
-      if (visit.job.path !== '') this.#skip(visit, name, State.nestedGit, lookAt(visit.nodePath(name)))
+      if (visit.job.path !== '') this.#skip(visit, name, State.nestedGit, lookAt(this.#path.withName(name)))
       return
     }
     if (this.#verdicts.isApart(path)) return
     const entry = visit.known.get(name)
     const isKnown = entry !== undefined && this.#ground.table.isCaptured(entry)
     if (!isKnown && !this.#full && this.#isCheckedFolder(path)) return
-    const stat = lookAt(visit.nodePath(name))
+    const stat = lookAt(this.#path.withName(name))
     if (name === '.gitignore') this.#noteRules(visit, entry, stat)
     if (stat === 'gone') return
     if (stat === 'unreadable') this.#keepUnreadable(visit, name, path, isKnown ? entry : undefined)
@@ -479,27 +521,12 @@ class Visit {
   readonly below: Job[] = []
   hasUnreadable = false
   hasRules = false
-  readonly #path: ByteString
-  readonly #isWide: boolean
 
-  constructor(
-    job: Job,
-    number: number,
-    path: ByteString,
-    known: ReadonlyMap<ByteString, number>,
-    stack: IgnoreStack,
-  ) {
+  constructor(job: Job, number: number, known: ReadonlyMap<ByteString, number>, stack: IgnoreStack) {
     this.job = job
     this.number = number
     this.known = known
     this.stack = stack
-    this.#path = path
-    this.#isWide = isWide(path)
-  }
-
-  nodePath(name: ByteString): string | Buffer {
-    const path = this.#path + name
-    return this.#isWide || isWide(name) ? Buffer.from(path, 'latin1') : path
   }
 }
 
@@ -537,9 +564,9 @@ function captureState(stat: Stats): number {
   return type === constants.S_IFREG ? State.file : type === constants.S_IFLNK ? State.link : State.special
 }
 
-function namesIn(path: ByteString): readonly ByteString[] | 'gone' | 'unreadable' {
+function namesIn(path: Buffer): readonly ByteString[] | 'gone' | 'unreadable' {
   try {
-    return readdirSync(asNodePath(path), 'latin1')
+    return readdirSync(path, 'latin1')
   } catch (error) {
     const code = errorCode(error)
     return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP' ? 'gone' : 'unreadable'

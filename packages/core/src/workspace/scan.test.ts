@@ -24,7 +24,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isFailure } from '../errors.ts'
 import {
-  type AbsPath,
   absPathUnchecked,
   type BlobId,
   type ByteString,
@@ -36,7 +35,7 @@ import {
 import { type CaptureRules, captureRules, packTracked } from './capture-rules.ts'
 import { readContents } from './content.ts'
 import { IgnoreStack, matchesName, parseRules } from './ignore.ts'
-import { type Scan, Scanner } from './scan.ts'
+import { type HelperOptions, type Scan, Scanner } from './scan.ts'
 import { StatCache } from './stat-cache.ts'
 
 const rel = (path: string) => path as RelPath
@@ -49,10 +48,10 @@ class Place implements AsyncDisposable {
   cache = StatCache.empty()
   rules: CaptureRules = captureRules()
 
-  constructor() {
+  constructor(helper: Partial<HelperOptions> = {}) {
     this.root = join(this.base, 'w')
     mkdirSync(this.root)
-    this.scanner = new Scanner(absPathUnchecked(this.root))
+    this.scanner = new Scanner(absPathUnchecked(this.root), helper)
   }
 
   bytes(path: string): Buffer {
@@ -710,11 +709,9 @@ function make(place: Place, step: Move): void {
 
 async function runMoves(
   groups: readonly (readonly Move[])[],
-  scanner?: (root: AbsPath) => Scanner,
+  helper: Partial<HelperOptions> = {},
 ): Promise<void> {
-  await using place = new Place()
-  const looker = scanner?.(absPathUnchecked(place.root)) ?? place.scanner
-  Object.defineProperty(place, 'scanner', { value: looker })
+  await using place = new Place(helper)
   place.rules = captureRules({ maxUntrackedFileSize: 20 })
   for (const moves of groups) {
     for (const step of moves) make(place, step)
@@ -727,11 +724,104 @@ async function runMoves(
 }
 
 const soak = process.env.UNTURN_SOAK !== undefined
+const groupsOfMoves = fc.array(fc.array(move, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 8 })
+const alwaysShared = { comparedFiles: 0, waitingFolders: 1, readFiles: 1 }
 
 test('[W84] after any moves a scan with the cache says what a plain walk says', async () => {
-  const groups = fc.array(fc.array(move, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 8 })
   await fc.assert(
-    fc.asyncProperty(groups, async (moves) => await runMoves(moves)),
-    { numRuns: soak ? 5000 : Number(process.env.RUNS ?? 120) },
+    fc.asyncProperty(groupsOfMoves, async (moves) => await runMoves(moves)),
+    { numRuns: soak ? 5000 : 100 },
   )
+})
+
+test('[W84] [W85] the same holds when two threads share every part of it', async () => {
+  await fc.assert(
+    fc.asyncProperty(groupsOfMoves, async (moves) => {
+      const ready = moves.length > 0 ? [[], ...moves] : moves
+      await runMoves(ready, alwaysShared)
+    }),
+    { numRuns: soak ? 500 : 15 },
+  )
+})
+
+function writeMany(place: Place, count: number): void {
+  for (let i = 0; i < count; i++) place.write(`d${i % 7}/e${i % 13}/f${i}`)
+}
+
+test('[W85] two threads see together what one sees, on a first scan, a second one and after edits', async () => {
+  await using place = new Place(alwaysShared)
+  writeMany(place, 600)
+  await place.scanner.helper()?.give({ kind: 'read', share: emptyShare(place) }) // the thread is up
+  expect((await place.look()).changed).toHaveLength(600)
+  await place.calm()
+  expect((await place.look()).changed).toEqual([])
+  for (let i = 0; i < 600; i += 10) place.write(`d${i % 7}/e${i % 13}/f${i}`, `edited ${i}`)
+  place.write('d1/new')
+  rmSync(join(place.root, 'd2'), { recursive: true })
+  const lone = new Scanner(absPathUnchecked(place.root))
+  const expected = await lone.scan(place.cache, place.rules)
+  const scan = await place.look()
+  expect(paths(scan.changed)).toEqual(paths(expected.changed))
+  expect([...scan.gone].sort()).toEqual([...expected.gone].sort())
+  expect(scan.folders).toEqual(expected.folders)
+  for (const [path, known] of place.cache.entries())
+    expect(known.blob).toBe(blobOf(readFileSync(place.bytes(path), 'latin1')))
+})
+
+function emptyShare(place: Place) {
+  const control = new Int32Array(new SharedArrayBuffer(16))
+  return { root: absPathUnchecked(place.root), control, paths: '', numbers: new Float64Array(0) }
+}
+
+test('[W86] where no second thread can be had, one does it all', async () => {
+  await using place = new Place({ ...alwaysShared, file: new URL('file:///not/there.js') })
+  writeMany(place, 100)
+  for (let i = 0; i < 3; i++) await place.look()
+  expect(Object.keys(place.known())).toHaveLength(100)
+})
+
+test('[W86] a second thread that dies in the middle of its share costs time and nothing else', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'unturn-dying-'))
+  const file = join(folder, 'dying.mjs')
+  writeFileSync(
+    file,
+    `import { parentPort } from 'node:worker_threads'
+     parentPort.on('message', ({ task }) => {
+       const control = task.kind === 'read' ? task.share.control : task.ground.control
+       Atomics.add(control, 1, 1)
+       Atomics.add(control, 0, 40)
+       process.exit(1)
+     })`,
+  )
+  await using place = new Place({ ...alwaysShared, file: new URL(`file://${file}`) })
+  writeMany(place, 300)
+  place.scanner.helper()
+  await pause(300) // up and waiting, so that it does take a share
+  expect((await place.look()).changed).toHaveLength(300)
+  expect(Object.keys(place.known())).toHaveLength(300)
+
+  await using reader = new Place({ readFiles: 1, file: new URL(`file://${file}`) })
+  writeMany(reader, 300)
+  reader.scanner.helper()
+  await pause(300)
+  await reader.look()
+  expect(Object.keys(reader.known())).toHaveLength(300)
+  rmSync(folder, { recursive: true })
+})
+
+test('[W87] the second thread does not keep a process alive', () => {
+  const script = `
+    const { Scanner } = await import(${JSON.stringify(new URL('./scan.ts', import.meta.url).href)})
+    new Scanner('/').helper()`
+  const run = () => execFileSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 })
+  expect(run).not.toThrow()
+})
+
+test('[W88] progress is told while a scan runs', async () => {
+  await using place = new Place()
+  writeMany(place, 3000)
+  const told: number[] = []
+  await place.scanner.scan(place.cache, place.rules, { onProgress: (seen) => told.push(seen) })
+  expect(told.length).toBeGreaterThan(0)
+  expect(told).toEqual([...told].sort((a, b) => a - b))
 })

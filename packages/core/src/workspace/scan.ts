@@ -81,19 +81,35 @@ export type Looked =
   | { readonly path: RelPath; readonly kind: 'folder' }
   | { readonly path: RelPath; readonly skipped: 'special' | 'unreadable' | 'nested-git' }
 
-/** From this many known files on, or waiting folders, a second thread pays. */
-const manyFiles = 8000
-const manyFolders = 128
+/** When a second thread pays, and where its code is. */
+export interface HelperOptions {
+  /** From this many known files on they are compared by two. */
+  readonly comparedFiles: number
+  /** From this many folders on that wait to be listed, they are listed by two. */
+  readonly waitingFolders: number
+  /** From this many files on they are read by two. */
+  readonly readFiles: number
+  readonly file: URL
+}
+
+const usualHelper: HelperOptions = {
+  comparedFiles: 8000,
+  waitingFolders: 128,
+  readFiles: 400,
+  file: new URL(import.meta.url.endsWith('.ts') ? './scan-worker.ts' : './scan-worker.js', import.meta.url),
+}
 
 const lessons = new WeakMap<Scan, ScanLesson>()
 
 export class Scanner implements AsyncDisposable {
   readonly root: AbsPath
+  readonly helperOptions: HelperOptions
   #helper: Helper | 'none' | undefined
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(root: AbsPath) {
+  constructor(root: AbsPath, helper: Partial<HelperOptions> = {}) {
     this.root = root
+    this.helperOptions = { ...usualHelper, ...helper }
   }
 
   /** Fails with `workspace-unreadable` when the root itself cannot be listed; every other trouble is in the result. */
@@ -127,7 +143,7 @@ export class Scanner implements AsyncDisposable {
 
   /** The second thread, started now if it is not there yet; `undefined` where there cannot be one. */
   helper(): Helper | undefined {
-    this.#helper ??= Helper.start() ?? 'none'
+    this.#helper ??= Helper.start(this.helperOptions.file) ?? 'none'
     return this.#helper === 'none' ? undefined : this.#helper
   }
 
@@ -284,7 +300,8 @@ class ScanRun {
   }
 
   async #check(ground: Ground): Promise<readonly Float64Array[]> {
-    const helper = this.#size > manyFiles ? this.#scanner.helper() : undefined
+    const helper =
+      this.#size >= this.#scanner.helperOptions.comparedFiles ? this.#scanner.helper() : undefined
     const task: Task = { kind: 'check', ground: sharedGround(ground) }
     return await shared(helper, task, ground.control, () => checkFolders(ground, this.#onProgress))
   }
@@ -297,7 +314,7 @@ class ScanRun {
     const lister = new Lister(ground, this.#rules, full, this.#ownRules.tracked)
     const waiting = lister.expand(
       jobs,
-      this.#mayShare ? manyFolders : Number.POSITIVE_INFINITY,
+      this.#mayShare ? this.#scanner.helperOptions.waitingFolders : Number.POSITIVE_INFINITY,
       this.#onProgress,
     )
     if (rulesChanged(ground)) return 'rules-changed'
@@ -677,10 +694,9 @@ export class Helper {
     worker.on('exit', () => this.#lose(new Error('the thread ended')))
   }
 
-  static start(): Helper | undefined {
-    const file = import.meta.url.endsWith('.ts') ? './scan-worker.ts' : './scan-worker.js'
+  static start(file: URL): Helper | undefined {
     try {
-      return new Helper(new Worker(new URL(file, import.meta.url)))
+      return new Helper(new Worker(file))
     } catch {
       return undefined // no second thread to be had: one is enough, only slower
     }

@@ -37,6 +37,8 @@ export function takeBack(run: Run): void {
   forEachBackwards(run, (index) => takeBackWritten(run, index))
   for (const folder of deepestFirst(journal.create)) removeEmpty(run, folder)
   for (const folder of shallowestFirst(journal.remove)) makeFolder(run, folder)
+  // Before a backup is moved into a new folder, that folder must last; or a power cut takes both.
+  if (journal.remove.length > 0) syncFolders(run)
   forEachBackwards(run, (index) => bringBackRemoved(run, index))
   syncFolders(run)
   for (const folder of deepestFirst(modesAfter(journal))) setMode(run, folder)
@@ -72,9 +74,8 @@ function takeBackWritten(run: Run, index: number): void {
       if (sight.state === entry.to) takeBackNew(run, index)
       return
     case 'absent':
-      if (entry.from === undefined) return
-      if (wasTaken(run, index)) return bringBack(run, index)
-      return leave(run, entry.path, 'changed-meanwhile')
+      if (entry.from !== undefined) bringBack(run, index)
+      return
     case 'homeless':
       if (entry.from !== undefined) leave(run, entry.path, 'changed-meanwhile')
       return
@@ -109,16 +110,8 @@ function bringBackRemoved(run: Run, index: number): void {
   if (entry.to !== undefined) return
   const sight = see(run, entry)
   if (sight.is === 'known') return
-  if (sight.is === 'absent' && wasTaken(run, index)) return bringBack(run, index)
+  if (sight.is === 'absent') return bringBack(run, index)
   leave(run, entry.path, sight.is === 'behind' ? 'behind-link' : 'changed-meanwhile')
-}
-
-// Nothing in hand means that we never took it: then somebody else has removed it, and that stays so.
-function wasTaken(run: Run, index: number): boolean {
-  const { fs } = run.ground
-  return (
-    fs.lstat(staged(run, 'backup', index)) !== undefined || fs.lstat(staged(run, 'gone', index)) !== undefined
-  )
 }
 
 function bringBack(run: Run, index: number): void {
@@ -126,7 +119,9 @@ function bringBack(run: Run, index: number): void {
   if (!placeNew(run.ground.fs, backupOf(run, index), placeOf(run, path))) leave(run, path, 'occupied')
 }
 
-/** What was taken, whatever it is: it stood there before us. */
+// What was taken, whatever it is: it stood there before us. A power cut can keep the removal of a folder and
+// lose the move out of it; then neither has the file, and only the store does. (So a file that somebody
+// deleted in this very moment comes back. The other way round, one would be lost.)
 function backupOf(run: Run, index: number) {
   const { from } = entryAt(run, index)
   const backup = staged(run, 'backup', index)

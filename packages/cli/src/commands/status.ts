@@ -1,0 +1,91 @@
+/** `status`: where things stand. */
+
+import { type SessionView, shown, statusOf, textOfBytes } from '@unturn/core'
+import type { Command, Context } from '../command.ts'
+import { ago, counted, size } from '../words.ts'
+
+export const statusCommand: Command = {
+  name: 'status',
+  group: 'Looking',
+  usage: 'status',
+  summary: 'workspace, sessions, head, reverted and running turns, store',
+  options: [],
+  run: async (context) => {
+    const workspace = await context.knownWorkspace()
+    if (workspace === undefined) return tellEmpty(context)
+    const status = statusOf(workspace.engine)
+    if (context.wantsJson) {
+      context.terminal.json({
+        workspace: textOfBytes(workspace.root),
+        sessions: status.sessions.map(sessionJson),
+        lastCapture:
+          status.lastCapture === undefined ? null : new Date(status.lastCapture.atMs).toISOString(),
+        operations: status.operations,
+        pendingHunks: 0,
+        store: { folder: textOfBytes(workspace.engine.folders.folder), ...status.store },
+      })
+      return 0
+    }
+    const { terminal } = context
+    terminal.line(`${terminal.style('bold', 'Workspace')}  ${shown(workspace.root)}`)
+    const last = status.lastCapture
+    terminal.line(
+      `Captured   ${last === undefined ? 'never' : ago(last.atMs, Date.now())}, ${counted(status.operations, 'operation')}`,
+    )
+    const borrowed =
+      status.store.borrowedBytes === 0 ? '' : `, and ${size(status.store.borrowedBytes)} shared with your git`
+    terminal.line(
+      `Store      ${size(status.store.bytes)} in ${counted(status.store.packs, 'pack')}${borrowed}`,
+    )
+    if (status.sessions.length === 0)
+      terminal.line('No session yet. Record a turn, for instance with: unturn run -- COMMAND')
+    for (const session of status.sessions) tellSession(context, session)
+    return 0
+  },
+}
+
+function tellEmpty(context: Context): number {
+  if (context.wantsJson) {
+    context.terminal.json({
+      workspace: context.folder,
+      sessions: [],
+      lastCapture: null,
+      operations: 0,
+      pendingHunks: 0,
+      store: null,
+    })
+  } else {
+    context.terminal.line(
+      'Nothing has been captured here yet. Begin with: unturn run -- COMMAND, or: unturn turn begin',
+    )
+  }
+  return 0
+}
+
+function sessionJson({ session, turns, reverted, running, isActive }: SessionView) {
+  return {
+    id: session.id,
+    agent: session.agent,
+    head: session.head.turn,
+    turns,
+    reverted,
+    running,
+    active: isActive,
+  }
+}
+
+function tellSession(
+  { terminal }: Context,
+  { session, turns, reverted, running, isActive }: SessionView,
+): void {
+  const marks = [
+    running.length > 0 ? terminal.style('yellow', `running ${running.join(', ')}`) : '',
+    reverted.length > 0
+      ? terminal.style('dim', `${counted(reverted.length, 'reverted turn')} (unturn redo)`)
+      : '',
+  ].filter((mark) => mark !== '')
+  const name = `${isActive ? '*' : ' '} ${shown(session.id)}`
+  terminal.line(
+    `${isActive ? terminal.style('bold', name) : name}  ${session.agent}, ${counted(turns, 'turn')}, head ${session.head.turn ?? 'at the beginning'}${marks.length === 0 ? '' : `  ${marks.join('  ')}`}`,
+  )
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env node
+/** The way in: says its version at once, refuses a Node that is too old, and loads the rest only when needed. */
+
+declare const UNTURN_VERSION: string
+
+const version = typeof UNTURN_VERSION === 'string' ? UNTURN_VERSION : '0.0.0-source'
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+
+if (major < 22 || (major === 22 && minor < 13)) {
+  process.stderr.write(
+    `Unturn needs Node 22.13 or later; this is Node ${process.versions.node}. Nothing was changed.\nInstall a newer Node, or run unturn with one that is already there.\n`,
+  )
+  process.exitCode = 1
+} else if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
+  process.stdout.write(`${version}\n`)
+} else {
+  const { main } = await import('./run.ts')
+  process.exitCode = await main(version)
+}
+
+export {}

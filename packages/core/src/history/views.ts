@@ -1,0 +1,182 @@
+/** Looking: what a face shows of the history. Reads only, and mostly the index. */
+
+import type { Operation, SessionRow, StepRow, TurnRow } from '../log/rows.ts'
+import { patch } from '../store/describe.ts'
+import type { ChangeId, RelPath, SessionId, Snapshot, TurnId } from '../values.ts'
+import type { Engine } from './engine.ts'
+import { pathTo, readTurnTree, revertedTurns } from './points.ts'
+import { requireTurn, unknownId, whyRunning } from './recording.ts'
+import { resolveAny } from './resolve.ts'
+
+export interface SessionView {
+  readonly session: SessionRow
+  readonly turns: number
+  readonly reverted: readonly TurnId[]
+  readonly running: readonly TurnId[]
+  readonly isActive: boolean
+}
+
+export interface StatusView {
+  readonly sessions: readonly SessionView[]
+  readonly lastCapture?: { readonly atMs: number; readonly seq: number }
+  readonly operations: number
+  readonly store: StoreSize
+}
+
+export interface StoreSize {
+  readonly bytes: number
+  /** Packs linked from the user's own repository: they take no room of their own while that repository has them. */
+  readonly borrowedBytes: number
+  readonly packs: number
+}
+
+export function statusOf(engine: Engine): StatusView {
+  const { index } = engine.log
+  const last = index.lastOperation()
+  return {
+    sessions: index.sessions().map((session, at) => sessionView(engine, session, at === 0)),
+    ...(last === undefined ? {} : { lastCapture: { atMs: last.record.atMs, seq: last.record.seq } }),
+    operations: index.counts().operations,
+    store: storeSize(engine),
+  }
+}
+
+function sessionView(engine: Engine, session: SessionRow, isActive: boolean): SessionView {
+  const tree = readTurnTree(engine, session.id)
+  const running = engine.log.index
+    .openTurns(session.id)
+    .filter((turn) => whyRunning(engine, turn) !== undefined)
+  return {
+    session,
+    turns: tree.turns.size,
+    reverted: revertedTurns(tree).map((turn) => turn.id),
+    running: running.map((turn) => turn.id),
+    isActive,
+  }
+}
+
+export function storeSize(engine: Engine): StoreSize {
+  const packs = engine.objects.packs()
+  const own = packs.filter((pack) => !pack.borrowed)
+  const sum = (list: typeof packs) => list.reduce((bytes, pack) => bytes + pack.bytes, 0)
+  return { bytes: sum(own), borrowedBytes: sum(packs) - sum(own), packs: packs.length }
+}
+
+export interface TurnView {
+  readonly turn: TurnRow
+  readonly isHead: boolean
+  readonly isReverted: boolean
+  readonly files: number
+  readonly additions: number
+  readonly deletions: number
+  /** How deep it stands in the tree, for drawing. */
+  readonly depth: number
+}
+
+/** The turns of a session, oldest first. */
+export function turnViews(engine: Engine, session: SessionId): readonly TurnView[] {
+  const tree = readTurnTree(engine, session)
+  const onPath = new Set(pathTo(tree, tree.head).map((point) => point.turn))
+  return [...tree.turns.values()].map((turn) => ({
+    turn,
+    isHead: tree.head.turn === turn.id,
+    isReverted: !onPath.has(turn.id),
+    depth: pathTo(tree, { turn: turn.id }).length - 1,
+    ...countsOf(engine, turn.id),
+  }))
+}
+
+function countsOf(engine: Engine, turn: TurnId): Pick<TurnView, 'files' | 'additions' | 'deletions'> {
+  const changes = engine.log.index.changesOfTurn(turn)
+  return {
+    files: new Set(changes.map((change) => change.path)).size,
+    additions: changes.reduce((sum, change) => sum + change.additions, 0),
+    deletions: changes.reduce((sum, change) => sum + change.deletions, 0),
+  }
+}
+
+// ---- points in time, for diffs -------------------------------------------------------------------------------------
+
+/** Before and after of anything that has an id. */
+export function spanOf(engine: Engine, session: SessionId | undefined, typed: string): Span {
+  const resolved = resolveAny(engine, session, typed)
+  switch (resolved.kind) {
+    case 'turn':
+      return spanOfOperations(engine.log.index.operationsOfTurn(requireTurn(engine, resolved.id).id), typed)
+    case 'step':
+      return spanOfOperations(engine.log.index.operationsOfStep(resolved.id), typed)
+    case 'operation':
+      return spanOfOperations([engine.log.index.findOperation(resolved.id)].filter(isThere), typed)
+    case 'change':
+      return spanOfChange(engine, resolved.id, typed)
+  }
+}
+
+export interface Span {
+  readonly before: Snapshot
+  readonly after: Snapshot
+  readonly paths?: readonly RelPath[]
+}
+
+function spanOfOperations(operations: readonly Operation[], typed: string): Span {
+  const first = operations[0]
+  const last = operations.at(-1)
+  if (first === undefined || last === undefined) throw unknownId(typed, 'operation')
+  return { before: first.before, after: last.after }
+}
+
+function spanOfChange(engine: Engine, id: ChangeId, typed: string): Span {
+  const change = engine.log.index.findChanges({ changes: [id], everybody: true })[0]
+  const operation = change === undefined ? undefined : engine.log.index.operationAt(change.opSeq)
+  if (change === undefined || operation === undefined) throw unknownId(typed, 'change')
+  const paths = change.from === undefined ? [change.path] : [change.path, change.from]
+  return { before: operation.before, after: operation.after, paths }
+}
+
+function isThere<T>(value: T | undefined): value is T {
+  return value !== undefined
+}
+
+/**
+ * What a turn itself changed, as a patch: its own operations only, so that what the user did in between is not in it.
+ * Operations that touch each other are shown as one.
+ */
+export async function patchOfTurn(engine: Engine, turn: TurnId, options: PatchOptions = {}): Promise<Buffer> {
+  return patchOfOperations(engine, engine.log.index.stepOperations(turn), options)
+}
+
+export interface PatchOptions {
+  readonly paths?: readonly RelPath[]
+  readonly stat?: boolean
+}
+
+export async function patchOfOperations(
+  engine: Engine,
+  operations: readonly Operation[],
+  options: PatchOptions,
+): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let open: Span | undefined
+  for (const { before, after } of operations) {
+    if (open !== undefined && open.after.tree === before.tree) open = { before: open.before, after }
+    else {
+      if (open !== undefined) parts.push(await patchBetween(engine, open.before, open.after, options))
+      open = { before, after }
+    }
+  }
+  if (open !== undefined) parts.push(await patchBetween(engine, open.before, open.after, options))
+  return Buffer.concat(parts)
+}
+
+export function patchBetween(
+  engine: Engine,
+  before: Snapshot,
+  after: Snapshot,
+  options: PatchOptions,
+): Promise<Buffer> {
+  return patch(engine.git, before.tree, after.tree, options)
+}
+
+export function stepsOf(engine: Engine, turn: TurnId): readonly StepRow[] {
+  return engine.log.index.steps(turn)
+}

@@ -1,0 +1,67 @@
+/** Builds what is published: one bundle for the command, one for the library, and the library's types. */
+
+import { execFileSync } from 'node:child_process'
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type BuildOptions, build } from 'esbuild'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const cli = join(root, 'packages/cli')
+const core = join(root, 'packages/core')
+const version = (JSON.parse(readFileSync(join(cli, 'package.json'), 'utf8')) as { version: string }).version
+
+const common: BuildOptions = {
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node22.13',
+  logLevel: 'warning',
+  alias: { '@unturn/core': join(core, 'src/index.ts') },
+  define: { UNTURN_VERSION: JSON.stringify(version) },
+}
+
+for (const folder of [join(cli, 'dist'), join(core, 'dist')]) rmSync(folder, { recursive: true, force: true })
+
+// Split, so that a command loads only what it needs; the scanner's second thread finds its file beside the others.
+await build({
+  ...common,
+  entryPoints: {
+    unturn: join(cli, 'src/main.ts'),
+    'scan-worker': join(core, 'src/workspace/scan-worker.ts'),
+  },
+  outdir: join(cli, 'dist'),
+  splitting: true,
+  minifySyntax: true,
+})
+chmodSync(join(cli, 'dist/unturn.js'), 0o755)
+
+await build({
+  ...common,
+  entryPoints: {
+    index: join(core, 'src/index.ts'),
+    'scan-worker': join(core, 'src/workspace/scan-worker.ts'),
+  },
+  outdir: join(core, 'dist'),
+  splitting: true,
+})
+const tsc = join(createRequire(import.meta.url).resolve('typescript/package.json'), '../bin/tsc')
+writeFileSync(
+  join(core, 'tsconfig.types.json'),
+  JSON.stringify({
+    extends: '../../tsconfig.json',
+    compilerOptions: {
+      noEmit: false,
+      emitDeclarationOnly: true,
+      declaration: true,
+      rootDir: 'src',
+      outDir: 'dist/types',
+      paths: {},
+    },
+    include: ['src/**/*.ts'],
+    exclude: ['src/**/*.test.ts', 'src/testing/**'],
+  }),
+)
+execFileSync(process.execPath, [tsc, '-p', join(core, 'tsconfig.types.json')], { stdio: 'inherit' })
+rmSync(join(core, 'tsconfig.types.json'))

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -43,7 +43,7 @@ test('[S3] the index we write is the one that git index-pack makes of the pack',
 })
 
 function indexOf(root: string, count: number): Buffer {
-  return process.getBuiltinModule('node:fs').readFileSync(join(root, `${count}.idx`))
+  return readFileSync(join(root, `${count}.idx`))
 }
 
 test('[S16] temp files have a name that git does not take for a pack, and never the same twice', () => {

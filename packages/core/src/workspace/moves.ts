@@ -46,9 +46,13 @@ export function newRun(ground: Ground, journal: Journal): Run {
   return { ground, journal, filled, left: [], held: [], at: undefined }
 }
 
-/** `new` is the staged content, `backup` what stood there before, `gone` what was ours and is taken back. */
-export type StagedKind = 'new' | 'backup' | 'gone'
-const letters = { new: 'n', backup: 'b', gone: 'g' } as const
+/**
+ * `new` is the staged content, `backup` what stood there before, `gone` what was ours and is taken back,
+ * `stored` old content from the store. The last is never called a backup: a backup is what the user had,
+ * whatever it is, and half a file written by us must not be taken for one.
+ */
+export type StagedKind = 'new' | 'backup' | 'gone' | 'stored'
+const letters = { new: 'n', backup: 'b', gone: 'g', stored: 's' } as const
 
 /** Numbers, not the user's names: a name of 255 bytes leaves no room for an ending. */
 export function stagedName(kind: StagedKind, index: number): string {
@@ -56,7 +60,7 @@ export function stagedName(kind: StagedKind, index: number): string {
 }
 
 export function isStagedName(name: string): boolean {
-  return /^[nbg]\d+$/.test(name)
+  return /^[nbgs]\d+$/.test(name)
 }
 
 export function areaOf(run: Run, index: number): AbsPath {

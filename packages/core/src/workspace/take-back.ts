@@ -126,5 +126,5 @@ function backupOf(run: Run, index: number) {
   const { from } = entryAt(run, index)
   const backup = staged(run, 'backup', index)
   if (from === undefined || run.ground.fs.lstat(backup) !== undefined) return backup
-  return restage(run, 'backup', index, from)
+  return restage(run, 'stored', index, from)
 }

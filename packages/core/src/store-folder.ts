@@ -96,7 +96,7 @@ function refuseUnsafe(fs: Fs, folder: AbsPath): void {
     const stat = fs.lstat(path)
     if (stat === undefined) continue
     if (stat.kind !== 'folder') throw unsafe(path, 'it is not a folder')
-    if (stat.uid !== process.getuid?.()) throw unsafe(path, 'it belongs to somebody else')
+    if (stat.uid !== process.geteuid?.()) throw unsafe(path, 'it belongs to somebody else')
     if ((stat.perm & 0o077) !== 0) throw unsafe(path, 'others than you may look into it')
   }
 }

@@ -100,6 +100,13 @@ export function parentOf(path: ByteString): ByteString {
   return slash < 0 ? '' : path.slice(0, slash)
 }
 
+/** The folders a path lies in, nearest first, without the root. */
+export function foldersAbove(path: ByteString): readonly RelPath[] {
+  const folders: RelPath[] = []
+  for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) folders.push(folder as RelPath)
+  return folders
+}
+
 export function nameOf(path: ByteString): ByteString {
   return path.slice(path.lastIndexOf('/') + 1)
 }

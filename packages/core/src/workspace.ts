@@ -156,7 +156,12 @@ export class Workspace implements AsyncDisposable {
   }
 
   endTurn(turn: TurnId, status: TurnStatus = 'ok'): Promise<TurnEnd> {
-    return this.#exclusive((lock) => endTurn(this.engine, turn, status, lock))
+    return this.#exclusive(async (lock) => {
+      const end = await endTurn(this.engine, turn, status, lock)
+      // Joining small packs takes a while on a slow disk: no tool call waits for it.
+      consolidate(this.engine.objects, lock)
+      return end
+    })
   }
 
   capture(label?: string): Promise<UserCapture> {
@@ -235,7 +240,6 @@ export class Workspace implements AsyncDisposable {
     }
     await describeAll(engine)
     const result = await work(lock)
-    consolidate(engine.objects, lock)
     persistStatCache(engine)
     return result
   }

@@ -27,6 +27,9 @@ export interface Situation {
  *   one open-ended step in flight       → that step, inferred
  *   several, of different sessions      → the one that closes, or the oldest: shared
  *   otherwise                           → the user
+ *
+ * A turn that has reported no step yet stands behind every step that somebody did report: it may have had a hand in
+ * a change, but it does not get it.
  */
 export function attribute(situation: Situation): readonly Claim[] {
   const claims = new Map<Flight | undefined, { certainty: Certainty; paths: RelPath[] }>()
@@ -56,7 +59,7 @@ function ownerOf(path: RelPath, situation: Situation, openEnded: readonly Flight
   const oldest = openEnded[0]
   if (oldest === undefined) return theUser
   const closing = openEnded.find((flight) => flight.step === situation.closing?.step)
-  const shared = openEnded.some((flight) => flight.session !== oldest.session)
+  const shared = situation.flights.some((flight) => isOpenEnded(flight) && flight.session !== oldest.session)
   return { flight: closing ?? oldest, certainty: shared ? 'shared' : 'inferred' }
 }
 
@@ -67,11 +70,14 @@ function namedBy(path: RelPath, { flights, closing }: Situation): Flight | undef
   return naming.find((flight) => flight.step === closing?.step) ?? naming[0]
 }
 
-// A turn that has reported no step yet stands behind every step that somebody did report.
 function openEndedFlights(flights: readonly Flight[]): readonly Flight[] {
-  const open = flights.filter((flight) => flight.paths.length === 0)
+  const open = flights.filter(isOpenEnded)
   const reported = open.filter((flight) => !flight.implicit)
   return reported.length > 0 ? reported : open
+}
+
+function isOpenEnded(flight: Flight): boolean {
+  return flight.paths.length === 0
 }
 
 function rank(claim: Claim, closing: Flight | undefined): number {

@@ -8,14 +8,22 @@
 import type { Flight } from '../log/flights.ts'
 import { type GitPosition, optional } from '../log/record.ts'
 import type { NewChange, Operation } from '../log/rows.ts'
+import { parseSkipped } from '../log/skipped-list.ts'
 import type { Attrs } from '../store/attrs.ts'
 import { permOf } from '../store/attrs.ts'
 import type { ObjectBatch, Objects } from '../store/objects.ts'
 import { diffTrees, editTree, findLeaf, hasFolder, type Leaf } from '../store/trees.ts'
-import type { Exclusive, RelPath } from '../values.ts'
+import { type Exclusive, foldersAbove, type RelPath, type Skipped } from '../values.ts'
 import { attribute, type Claim } from './attribution.ts'
 import type { Engine } from './engine.ts'
-import { type LastKnown, type Observation, observe, observePaths, readLastKnown } from './observe.ts'
+import {
+  isFolderOnDisk,
+  type LastKnown,
+  type Observation,
+  observe,
+  observePaths,
+  readLastKnown,
+} from './observe.ts'
 import { readState, type State, stateOf } from './snapshots.ts'
 
 export interface CaptureWish {
@@ -35,12 +43,18 @@ export interface Captured {
 export async function capture(engine: Engine, wish: CaptureWish, lock: Exclusive): Promise<Captured> {
   const last = readLastKnown(engine)
   if (last === undefined) return firstCapture(engine, wish, lock)
-  const seen =
-    wish.paths === undefined ? await observe(engine, last) : await observePaths(engine, last, wish.paths)
+  const { paths } = wish
+  const isNarrow = paths !== undefined && !paths.some((path) => isFolder(engine, last, path))
+  const seen = isNarrow ? await observePaths(engine, last, paths) : await observe(engine, last, paths)
   const operations = record(engine, last, seen, wish, lock)
   seen.remember()
   for (const operation of operations) await describeOperation(engine, operation)
   return { last: { state: seen.state, skipped: seen.skipped, skippedBlob: seen.skippedBlob }, operations }
+}
+
+// A tool that names a folder (to move or delete it) touches everything in it.
+function isFolder(engine: Engine, last: LastKnown, path: RelPath): boolean {
+  return hasFolder(engine.objects, last.state.tree, path) || isFolderOnDisk(engine, path)
 }
 
 async function firstCapture(engine: Engine, wish: CaptureWish, lock: Exclusive): Promise<Captured> {
@@ -81,7 +95,8 @@ function record(
       after: after.snapshot,
       skipped: isLast ? seen.skippedBlob : last.skippedBlob,
     }
-    operations.push(engine.log.append(seen.batch, draftOf(claim, wish, seen, git), taken, lock))
+    const missed = missedBy(engine, claim.flight, last, seen)
+    operations.push(engine.log.append(seen.batch, draftOf(claim, wish, missed, git), taken, lock))
     before = after
   })
   return operations
@@ -97,12 +112,11 @@ function withClosing(claims: readonly Claim[], closing: Flight | undefined): rea
 function draftOf(
   claim: Claim,
   wish: CaptureWish,
-  seen: Observation,
+  missed: readonly Skipped[],
   git: GitPosition,
 ): Parameters<Engine['log']['append']>[1] {
   const { flight } = claim
   if (flight === undefined) return { kind: 'user-edit', git, ...optional('label', wish.label) }
-  const openEnded = flight.paths.length === 0
   return {
     kind: 'step',
     git,
@@ -118,8 +132,21 @@ function draftOf(
     certainty: claim.certainty,
     ended: flight.step === wish.closing?.step,
     beganMs: flight.beganMs,
-    ...optional('missed', openEnded && seen.missed.length > 0 ? seen.missed : undefined),
+    ...optional('missed', missed.length > 0 ? missed : undefined),
   }
+}
+
+// Compared with the list of when the step began: what changed before that was somebody else's doing.
+function missedBy(
+  engine: Engine,
+  flight: Flight | undefined,
+  last: LastKnown,
+  seen: Observation,
+): readonly Skipped[] {
+  if (flight === undefined || flight.paths.length > 0) return []
+  const { skipped } = flight
+  const isKept = skipped !== undefined && engine.objects.has(skipped)
+  return seen.missedSince(isKept ? parseSkipped(engine.objects.readBlob(skipped)) : last.skipped)
 }
 
 /** `before`, with these paths as they are in `after`. */
@@ -133,13 +160,37 @@ function partWay(batch: ObjectBatch, before: State, after: State, paths: readonl
   const attrs: Attrs = {
     defaults: before.attrs.defaults,
     files: overlaid(before.attrs.files, after.attrs.files, paths),
-    folders: overlaid(before.attrs.folders, after.attrs.folders, paths),
-    bare: overlaid(before.attrs.bare, after.attrs.bare, paths),
+    ...foldersPartWay(batch, before, after, tree, paths),
   }
   return stateOf(tree, attrs, (bytes) => batch.blob(bytes))
 }
 
-function overlaid(
+// The folders around a path belong to it. Left to the next owner, one that the user emptied would look like the
+// agent's, and go with its turn.
+function foldersPartWay(
+  batch: ObjectBatch,
+  before: State,
+  after: State,
+  tree: State['tree'],
+  paths: readonly RelPath[],
+): Pick<Attrs, 'folders' | 'bare'> {
+  const folders = new Map(before.attrs.folders)
+  const bare = new Map(before.attrs.bare)
+  for (const folder of new Set(paths.flatMap((path) => [path, ...foldersAbove(path)]))) {
+    folders.delete(folder)
+    bare.delete(folder)
+    const old = folderPerm(batch, before, folder)
+    const now = folderPerm(batch, after, folder)
+    if (hasFolder(batch, tree, folder)) {
+      const perm = now ?? old ?? before.attrs.defaults.folder
+      if (perm !== before.attrs.defaults.folder) folders.set(folder, perm)
+    } else if (now !== undefined && (old !== undefined || after.attrs.bare.has(folder))) bare.set(folder, now)
+  }
+  return { folders, bare }
+}
+
+/** `under`, with what `over` says of these paths. */
+export function overlaid(
   under: ReadonlyMap<RelPath, number>,
   over: ReadonlyMap<RelPath, number>,
   paths: readonly RelPath[],

@@ -29,18 +29,20 @@ const wordsFor: Readonly<Record<Left['reason'], string>> = {
   'behind-link': 'a folder above it is a symbolic link now',
 }
 
-/** Only what differs: the lines between the first and the last difference of the two sides. */
+/** Only what overlaps: what git put between its markers, block by block. */
 function overlapOf(objects: Objects, conflict: TreeConflict): readonly [string | null, string | null] {
-  const ours = sideText(objects, conflict.ours)
-  const theirs = sideText(objects, conflict.theirs)
-  if (ours === null || theirs === null) return [ours, theirs]
-  const a = ours.split('\n')
-  const b = theirs.split('\n')
-  let head = 0
-  while (head < a.length && head < b.length && a[head] === b[head]) head += 1
-  let tail = 0
-  while (tail < a.length - head && tail < b.length - head && a.at(-1 - tail) === b.at(-1 - tail)) tail += 1
-  return [a.slice(head, a.length - tail).join('\n'), b.slice(head, b.length - tail).join('\n')]
+  const text = conflict.marked === undefined ? null : objects.readBlob(conflict.marked).toString('utf8')
+  const blocks =
+    text === null
+      ? []
+      : [...text.matchAll(/^<{7} [0-9a-f]{40}[^\n]*\n([^]*?)^={7}\r?\n([^]*?)^>{7} [0-9a-f]{40}/gm)]
+  if (blocks.length === 0) return [sideText(objects, conflict.ours), sideText(objects, conflict.theirs)]
+  return [joined(blocks.map((block) => block[1] ?? '')), joined(blocks.map((block) => block[2] ?? ''))]
+}
+
+function joined(blocks: readonly string[]): string {
+  const text = blocks.map((block) => block.replace(/\r?\n$/, '')).join('\n…\n')
+  return text.length > mostText ? `${text.slice(0, mostText)}…` : text
 }
 
 function sideText(objects: Objects, leaf: Leaf | undefined): string | null {

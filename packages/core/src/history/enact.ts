@@ -9,7 +9,7 @@ import type { ObjectBatch, Objects } from '../store/objects.ts'
 import { findLeaf, type Leaf } from '../store/trees.ts'
 import type { BlobId, CommitId, Exclusive, OpId, RelPath } from '../values.ts'
 import { type ApplyContext, apply, type Left, obstacles, recover } from '../workspace/apply.ts'
-import { capture, describeOperation } from './capture.ts'
+import { capture, describeOperation, overlaid } from './capture.ts'
 import type { Composition } from './compose.ts'
 import { conflictOf, conflictOfLeft } from './conflicts.ts'
 import type { Engine } from './engine.ts'
@@ -92,9 +92,16 @@ async function adopt(engine: Engine, blocked: readonly Left[], lock: Exclusive):
 
 /** The state, but with the blocked paths as they are now. */
 function asNow(scratch: MergeScratch, state: State, now: State, blocked: readonly Left[]): State {
+  const paths = blocked.map(({ path }) => path)
   const edits = new Map<RelPath, Leaf | undefined>()
-  for (const { path } of blocked) edits.set(path, findLeaf(scratch, now.tree, path))
-  return stateOf(scratch.edit(state.tree, edits), state.attrs, (bytes) => scratch.blob(bytes))
+  for (const path of paths) edits.set(path, findLeaf(scratch, now.tree, path))
+  const attrs = {
+    defaults: state.attrs.defaults,
+    files: overlaid(state.attrs.files, now.attrs.files, paths),
+    folders: overlaid(state.attrs.folders, now.attrs.folders, paths),
+    bare: overlaid(state.attrs.bare, now.attrs.bare, paths),
+  }
+  return stateOf(scratch.edit(state.tree, edits), attrs, (bytes) => scratch.blob(bytes))
 }
 
 interface Work {

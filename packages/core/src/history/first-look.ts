@@ -7,17 +7,18 @@
 import { borrowPacks } from '../store/borrow.ts'
 import type { ObjectBatch } from '../store/objects.ts'
 import { listPacks, type TrackedEntry, type TrackedFiles } from '../store/user-git.ts'
-import { type BlobId, nameOf } from '../values.ts'
+import { type BlobId, nameOf, type RelPath } from '../values.ts'
 import { type Content, readContents } from '../workspace/content.ts'
-import type { SeenFile } from '../workspace/scan.ts'
+import type { Scan, SeenFile } from '../workspace/scan.ts'
 import type { Engine } from './engine.ts'
 
 export async function firstContents(
   engine: Engine,
-  files: readonly SeenFile[],
+  scan: Scan,
   batch: ObjectBatch,
 ): Promise<readonly Content[]> {
-  const borrowed = await borrow(engine, files)
+  const files = scan.changed
+  const borrowed = await borrow(engine, scan)
   const rest = files.filter((file) => !borrowed.has(file))
   const read = await readContents(engine.scanner, rest, batch, (done, total) =>
     engine.progress?.({ what: 'storing', done, total }),
@@ -25,11 +26,12 @@ export async function firstContents(
   return [...[...borrowed].map(([seen, blob]) => ({ seen, blob, size: seen.size })), ...read]
 }
 
-async function borrow(engine: Engine, files: readonly SeenFile[]): Promise<ReadonlyMap<SeenFile, BlobId>> {
+async function borrow(engine: Engine, scan: Scan): Promise<ReadonlyMap<SeenFile, BlobId>> {
   const git = engine.user.find()
   const tracked = engine.user.tracked()
   if (git === undefined || git.objectFormat !== 'sha1' || tracked === undefined) return new Map()
-  const candidates = cleanFiles(engine, files, tracked)
+  const mayConvert = engine.user.mayConvert(attributeFiles(scan, tracked))
+  const candidates = cleanFiles(scan.changed, tracked, mayConvert)
   if (candidates.size === 0) return new Map()
   const sizes = await borrowPacks(engine.git, engine.objects, listPacks(git), candidates.values())
   const borrowed = new Map<SeenFile, BlobId>()
@@ -37,15 +39,19 @@ async function borrow(engine: Engine, files: readonly SeenFile[]): Promise<Reado
   return borrowed
 }
 
+// Git obeys an attribute file that is ignored, too, and where one is missing on disk it takes it from the index.
+function attributeFiles(scan: Scan, tracked: TrackedFiles): readonly RelPath[] {
+  const found = new Set<RelPath>()
+  for (const places of [scan.changed, scan.skipped, tracked.entries()])
+    for (const { path } of places) if (nameOf(path) === '.gitattributes') found.add(path)
+  return [...found]
+}
+
 function cleanFiles(
-  engine: Engine,
   files: readonly SeenFile[],
   tracked: TrackedFiles,
+  mayConvert: (path: RelPath) => boolean,
 ): ReadonlyMap<SeenFile, BlobId> {
-  const attributeFiles = files
-    .filter((file) => nameOf(file.path) === '.gitattributes')
-    .map((file) => file.path)
-  const mayConvert = engine.user.mayConvert(attributeFiles)
   const clean = new Map<SeenFile, BlobId>()
   for (const file of files) {
     const entry = tracked.entry(file.path)

@@ -4,6 +4,7 @@ import type { CommitNote } from '../log/record.ts'
 import type { Operation } from '../log/rows.ts'
 import { parseSkipped } from '../log/skipped-list.ts'
 import type { RelPath, Skipped } from '../values.ts'
+import { isFolderSignature } from '../workspace/scan.ts'
 import type { Engine } from './engine.ts'
 import type { NotUndone } from './outcome.ts'
 import type { TurnTree, Way } from './points.ts'
@@ -38,7 +39,7 @@ function missedBy(engine: Engine, operations: readonly Operation[]): readonly Sk
     for (const one of record.missed ?? []) missed.set(one.path, one)
     if (record.paths.length > 0) continue
     for (const { skipped: one, signature } of parseSkipped(engine.objects.readBlob(skipped)).values()) {
-      if (signature === '' || one.reason === 'unreadable') missed.set(one.path, one)
+      if (isFolderSignature(signature) || one.reason === 'unreadable') missed.set(one.path, one)
     }
   }
   return [...missed.values()].sort((a, b) => (a.path < b.path ? -1 : 1))

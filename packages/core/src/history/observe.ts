@@ -7,7 +7,7 @@ import type { ObjectBatch } from '../store/objects.ts'
 import { diffTrees, editTree, findLeaf, hasFolder, type Leaf, listTree } from '../store/trees.ts'
 import { type BlobId, parentOf, type RelPath, relPathUnchecked, type Skipped } from '../values.ts'
 import { type Content, readContents } from '../workspace/content.ts'
-import type { Scan, SeenFile } from '../workspace/scan.ts'
+import { isFolderSignature, type Scan, type SeenFile, signatureOf } from '../workspace/scan.ts'
 import type { Engine } from './engine.ts'
 import { firstContents } from './first-look.ts'
 import { readState, type State, stateOf } from './snapshots.ts'
@@ -26,8 +26,8 @@ export interface Observation {
   readonly skippedBlob: BlobId
   /** Paths that stood among the skipped ones before, and are captured from now on: there is no "before" to go back to. */
   readonly adopted: ReadonlySet<RelPath>
-  /** Paths that changed without being captured. */
-  readonly missed: readonly Skipped[]
+  /** Paths that changed since that list was made without having been captured. */
+  readonly missedSince: (before: SkippedList) => readonly Skipped[]
   /** Puts what was seen into the stat cache. Only after the batch is stored: the cache must never vouch for lost bytes. */
   readonly remember: () => void
 }
@@ -68,7 +68,7 @@ export async function observe(
   })
   const contents =
     last === undefined
-      ? await firstContents(engine, scan.changed, batch)
+      ? await firstContents(engine, scan, batch)
       : await readInto(engine, scan.changed, batch)
   const seen = sort(contents)
   const skipped = skippedListOf(scan, seen.unreadable)
@@ -79,7 +79,7 @@ export async function observe(
     skipped,
     skippedBlob: batch.blob(serializeSkipped(skipped)),
     adopted: adoptedBy(seen.files, known),
-    missed: missedBetween(known.skipped, skipped),
+    missedSince: (before) => missedBetween(before, skipped, seen.files),
     remember: () => {
       engine.scanner.settle(engine.stat.cache, seen.files, [...scan.gone, ...seen.gone], scan)
       engine.stat.tree = state.tree
@@ -111,7 +111,7 @@ export async function observePaths(
     skipped: last.skipped,
     skippedBlob: last.skippedBlob,
     adopted: adoptedBy(seen.files, last),
-    missed: [],
+    missedSince: () => [],
     remember: () => {
       engine.scanner.settle(engine.stat.cache, seen.files, [...gone, ...seen.gone])
       engine.stat.tree = state.tree
@@ -254,7 +254,7 @@ function nextBare(
   return sameMap(next, last.bare) ? last.bare : next
 }
 
-function isFolderOnDisk(engine: Engine, folder: RelPath): boolean {
+export function isFolderOnDisk(engine: Engine, folder: RelPath): boolean {
   const look = engine.scanner.look(engine.stat.cache, [folder])[0]
   return look !== undefined && 'kind' in look && look.kind === 'folder'
 }
@@ -281,15 +281,24 @@ function adoptedBy(files: Sorted['files'], last: LastKnown): ReadonlySet<RelPath
 }
 
 function stoodSkipped(path: RelPath, skipped: SkippedList): boolean {
-  for (let at: string = path; at !== ''; at = parentOf(at)) if (skipped.has(relPathUnchecked(at))) return true
+  return skipped.has(path) || liesBelow(path, skipped)
+}
+
+function liesBelow(path: RelPath, skipped: SkippedList): boolean {
+  for (let at = parentOf(path); at !== ''; at = parentOf(at))
+    if (skipped.has(relPathUnchecked(at))) return true
   return false
 }
 
-function missedBetween(before: SkippedList, after: SkippedList): readonly Skipped[] {
+function missedBetween(before: SkippedList, after: SkippedList, files: Sorted['files']): readonly Skipped[] {
   const missed: Skipped[] = []
-  for (const [path, entry] of after) {
-    if (entry.skipped.reason === 'nested-git' && before.has(path)) continue
-    if (before.get(path)?.signature !== entry.signature) missed.push(entry.skipped)
+  for (const [path, { skipped, signature }] of after)
+    if (before.get(path)?.signature !== signature && !liesBelow(path, before)) missed.push(skipped)
+  const captured = new Map(files.map(({ seen }) => [seen.path, signatureOf('other', seen)]))
+  for (const [path, { skipped, signature }] of before) {
+    if (after.has(path) || liesBelow(path, after)) continue
+    // Captured from now on, exactly as it stood there: nothing happened to it.
+    if (isFolderSignature(signature) || captured.get(path) !== signature) missed.push(skipped)
   }
   return missed
 }

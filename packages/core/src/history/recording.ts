@@ -4,8 +4,10 @@ import { UnturnError } from '../errors.ts'
 import type { Flight } from '../log/flights.ts'
 import { type CommitNote, optional, type TurnStatus } from '../log/record.ts'
 import type { ChangeRow, Operation, TurnRow } from '../log/rows.ts'
+import { serializeSkipped } from '../log/skipped-list.ts'
 import { listCommits } from '../store/user-commits.ts'
 import {
+  type BlobId,
   type Exclusive,
   joinAbs,
   type RelPath,
@@ -17,6 +19,7 @@ import {
 } from '../values.ts'
 import { capture } from './capture.ts'
 import type { Engine } from './engine.ts'
+import type { LastKnown } from './observe.ts'
 
 export interface TurnWish {
   readonly session: SessionId
@@ -48,7 +51,7 @@ export async function beginTurn(
   const again = wish.message === undefined ? undefined : index.findTurnByMessage(wish.session, wish.message)
   if (again !== undefined) return { turn: again.id, seq: again.beginSeq }
   for (const open of index.openTurns(wish.session)) await closeTurn(engine, open, 'interrupted', lock)
-  await capture(engine, {}, lock)
+  const { last } = await capture(engine, {}, lock)
   const turn = engine.newId('t') as TurnId
   const parent = index.findSession(wish.session)?.head ?? { turn: null }
   const begun = appendNote(
@@ -56,8 +59,16 @@ export async function beginTurn(
     { kind: 'turn-begin', turn, parent, git: engine.user.position(), ...wish },
     lock,
   )
-  engine.flights.begin(implicitFlight(engine, wish, turn))
+  engine.flights.begin({ ...implicitFlight(engine, wish, turn), skipped: keepSkipped(engine, last) })
   return { turn, seq: begun.record.seq }
+}
+
+// Something ignored may have changed since the last operation. Nobody's step did that, and no operation tells of it.
+function keepSkipped(engine: Engine, last: LastKnown): BlobId {
+  const batch = engine.objects.newBatch()
+  const kept = batch.blob(serializeSkipped(last.skipped))
+  batch.flush()
+  return kept
 }
 
 // Many agents report no steps. Until this one reports its first, the whole turn counts as one (R2).
@@ -84,7 +95,8 @@ export async function beginStep(
   const again = wish.part === undefined ? undefined : findByPart(engine, wish.turn, wish.part)
   if (again !== undefined) return { step: again }
   endImplicit(engine, wish.turn)
-  await capture(engine, wish.paths.length > 0 ? { paths: wish.paths } : {}, lock)
+  const openEnded = wish.paths.length === 0
+  const { last } = await capture(engine, openEnded ? {} : { paths: wish.paths }, lock)
   const step = engine.newId('s') as StepId
   engine.flights.begin({
     step,
@@ -96,6 +108,7 @@ export async function beginStep(
     ...optional('part', wish.part),
     ...optional('command', wish.command),
     paths: wish.paths,
+    ...optional('skipped', openEnded ? keepSkipped(engine, last) : undefined),
     beganMs: engine.now(),
     implicit: false,
   })

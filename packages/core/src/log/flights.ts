@@ -7,6 +7,7 @@ import { bytesOfText, textOfBytes } from '../errors.ts'
 import { errorCode, type Fs } from '../fs.ts'
 import {
   type AbsPath,
+  type BlobId,
   flawOfRelPath,
   joinAbs,
   type RelPath,
@@ -30,6 +31,8 @@ export interface Flight {
   /** What the tool says it will touch. None: a shell command, or anything else that may touch everything. */
   readonly paths: readonly RelPath[]
   readonly beganMs: number
+  /** What was not captured when it began; where nothing says so, what the operation before it left out. */
+  readonly skipped?: BlobId
   /** Stands for a whole turn whose agent reports no steps (R2); gone as soon as it reports one. */
   readonly implicit: boolean
 }
@@ -107,6 +110,7 @@ function flightOf(shape: Shape): Flight {
     ...optional('command', shape.maybeText('command')),
     paths: shape.texts('paths').map(bytesOfText).filter(isSafe).map(relPathUnchecked),
     beganMs: shape.number('beganMs'),
+    ...optional('skipped', shape.maybeText('skipped') as BlobId | undefined),
     implicit: shape.flag('implicit'),
   }
 }

@@ -10,7 +10,7 @@ import { Shape, ShapeError } from './shape.ts'
 
 export interface SkippedEntry {
   readonly skipped: Skipped
-  /** Empty where there is nothing to compare, as for a folder that nobody looks into. */
+  /** Empty where there is nothing to compare: it could not even be looked at. */
   readonly signature: string
 }
 

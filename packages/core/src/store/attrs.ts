@@ -3,9 +3,8 @@
 import {
   type ByteString,
   type FileState,
-  parentOf,
+  foldersAbove,
   type RelPath,
-  relPathUnchecked,
   type TreeId,
 } from '../values.ts'
 import { storeDamaged } from './damage.ts'
@@ -349,14 +348,6 @@ function planFolders(
       chmod.push({ path, from: before, to: after })
   }
   return { create, remove: remove.reverse(), chmod }
-}
-
-/** Nearest first, without the root. */
-function foldersAbove(path: RelPath): readonly RelPath[] {
-  const folders: RelPath[] = []
-  for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder))
-    folders.push(relPathUnchecked(folder))
-  return folders
 }
 
 function missingFoldersAbove(objects: Objects, tree: TreeId, path: RelPath): readonly RelPath[] {

@@ -15,11 +15,10 @@ import {
   type BlobId,
   type ByteString,
   type CommitId,
+  foldersAbove,
   joinAbs,
   type ObjectId,
-  parentOf,
   type RelPath,
-  relPathUnchecked,
   type TreeId,
 } from '../values.ts'
 import { storeDamaged } from './damage.ts'
@@ -62,6 +61,8 @@ export interface TreeConflict {
   readonly theirs: Leaf | undefined
   /** For people. */
   readonly message: string
+  /** The file with both sides between git's markers, where there is one. */
+  readonly marked: BlobId | undefined
   /** What git put into the merged tree for it, and what it took that from. */
   readonly stages: readonly ConflictStages[]
 }
@@ -249,7 +250,9 @@ export class MergeScratch implements AsyncDisposable, Objects {
       findRenames(this.#git, sides.base, sides.theirs, this.#places()),
     ])
     const groups = groupsOf(report, renames.flat(), (folder) => this.#leavesBelow(folder, report, sides))
-    return groups.map((group) => conflictOf(this, group, sides)).sort((a, b) => (a.path < b.path ? -1 : 1))
+    return groups
+      .map((group) => conflictOf(this, group, sides, report.tree))
+      .sort((a, b) => (a.path < b.path ? -1 : 1))
   }
 
   #leavesBelow(folder: RelPath, report: Report, sides: Sides): readonly RelPath[] {
@@ -408,13 +411,6 @@ function sameLeaf(a: Leaf | undefined, b: Leaf | undefined): boolean {
   return a?.blob === b?.blob && a?.mode === b?.mode
 }
 
-function foldersAbove(path: ByteString): readonly RelPath[] {
-  const folders: RelPath[] = []
-  for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder))
-    folders.push(relPathUnchecked(folder))
-  return folders
-}
-
 /** What merge-tree tells: the tree, the files in conflict, and notes about how it came to that. */
 interface Report {
   readonly tree: TreeId
@@ -539,7 +535,7 @@ class PathLinks {
   }
 }
 
-function conflictOf(objects: Objects, group: Group, sides: Sides): TreeConflict {
+function conflictOf(objects: Objects, group: Group, sides: Sides, merged: TreeId): TreeConflict {
   const kind = kindOf(group)
   const paths = [...group.paths].sort()
   const places = [...group.stages.map((stages) => stages.place), ...(kind === 'file-folder' ? [] : paths)]
@@ -551,7 +547,8 @@ function conflictOf(objects: Objects, group: Group, sides: Sides): TreeConflict 
   const path = (kind === 'file-folder' ? places[0] : (ours?.path ?? theirs?.path)) ?? (paths[0] as RelPath)
   const stages = group.stages.map(({ place, ...rest }) => rest)
   const message = messageOf(kind, path, ours?.leaf, theirs?.leaf)
-  return { path, kind, paths, base, ours: ours?.leaf, theirs: theirs?.leaf, message, stages }
+  const marked = kind === 'content' ? firstLeaf(objects, merged, places)?.leaf.blob : undefined
+  return { path, kind, paths, base, ours: ours?.leaf, theirs: theirs?.leaf, message, marked, stages }
 }
 
 function firstLeaf(objects: Objects, tree: TreeId, places: readonly RelPath[]) {

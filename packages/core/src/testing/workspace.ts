@@ -24,6 +24,7 @@ import type { TurnEnd } from '../history/recording.ts'
 import type { ChangeRow } from '../log/rows.ts'
 import type { RelPath, SessionId, TurnId } from '../values.ts'
 import { type OpenOptions, openWorkspace, type Workspace } from '../workspace.ts'
+import { honestly, type Move } from './honest.ts'
 
 /** What a path shall be: text, bytes, null for gone, or one of the makers below. */
 export type Wanted = string | Uint8Array | null | Made
@@ -51,6 +52,8 @@ export type Files = Readonly<Record<string, Wanted>>
 
 export interface FixtureOptions extends OpenOptions {
   readonly git?: boolean
+  /** False: undo, redo, restore and rollback run once, without a dry run before them and a look at the disk after. */
+  readonly honest?: boolean
 }
 
 export class Fixture implements AsyncDisposable {
@@ -185,11 +188,11 @@ export class Fixture implements AsyncDisposable {
   }
 
   undo(wish: Partial<Parameters<Workspace['undo']>[0]> = {}): Promise<Outcome> {
-    return this.workspace.undo({ session: this.#session, ...wish })
+    return this.#moves(wish, (dryRun) => this.workspace.undo({ session: this.#session, ...wish, ...dryRun }))
   }
 
   redo(wish: Partial<Parameters<Workspace['redo']>[0]> = {}): Promise<Outcome> {
-    return this.workspace.redo({ session: this.#session, ...wish })
+    return this.#moves(wish, (dryRun) => this.workspace.redo({ session: this.#session, ...wish, ...dryRun }))
   }
 
   restore(
@@ -197,7 +200,29 @@ export class Fixture implements AsyncDisposable {
     side: 'before' | 'after' = 'before',
     wish: Partial<Parameters<Workspace['restore']>[0]> = {},
   ): Promise<Outcome> {
-    return this.workspace.restore({ session: this.#session, turn, side, ...wish })
+    return this.#moves(wish, (dryRun) =>
+      this.workspace.restore({ session: this.#session, turn, side, ...wish, ...dryRun }),
+    )
+  }
+
+  rollback(
+    selection: Parameters<Workspace['rollback']>[0]['selection'],
+    wish: Partial<Parameters<Workspace['rollback']>[0]> = {},
+  ): Promise<Outcome> {
+    return this.#moves(wish, (dryRun) =>
+      this.workspace.rollback({ session: this.#session, selection, ...wish, ...dryRun }),
+    )
+  }
+
+  // A dry run would use up the faults of a file system that fails on purpose, so there the move runs alone.
+  #moves(
+    wish: { readonly dryRun?: boolean; readonly git?: boolean },
+    move: (dryRun: { readonly dryRun?: boolean }) => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const { honest = this.#options.fs === undefined } = this.#options
+    if (!honest || wish.dryRun !== undefined || wish.git === true) return move({})
+    const both: Move = (dryRun) => move({ dryRun })
+    return honestly(this.workspace, this.dir, both)
   }
 
   /** The whole tree without `.git`: text of files, `-> target` for links, `/` for empty folders; modes if asked for. */

@@ -25,7 +25,7 @@ export interface ContentSink {
 
 const filesAtOnce = 32
 const partBytes = 8 * 1024 * 1024
-/** Above this a file is read in parts. The deflated form still has to fit into memory; 4 GiB have been tried. */
+/** Above this a file is read in parts. The deflated form still has to fit into memory; 65 MiB is what the tests try. */
 const largeFile = 64 * 1024 * 1024
 const tries = 5
 

@@ -11,6 +11,7 @@ import { errorCode } from '../fs.ts'
 import { type ByteString, isDotGit, joinRel, parentOf, type RelPath } from '../values.ts'
 import { type PlainRules, type Tracked, Verdicts } from './capture-rules.ts'
 import { type IgnoreStack, parseRules } from './ignore.ts'
+import { isStagingName } from './journal.ts'
 import { Bits, type CacheTable, isRacy, isWide, State } from './stat-cache.ts'
 
 /** What the scan found out about a folder of the cache. */
@@ -72,7 +73,7 @@ export interface ListResult {
   /** Of each listed folder: perm, size, mtime, ctime, ino, bits, moment, status, origin, index in the cache. */
   readonly folders: Float64Array
   readonly folderPaths: string
-  /** Of each changed or skipped name: number of its folder, state, perm, size, mtime, ctime, ino. */
+  /** Of each changed or skipped name: number of its folder, state, mode, size, mtime, ctime, ino. */
   readonly items: Float64Array
   readonly itemNames: string
 }
@@ -361,7 +362,7 @@ export class Lister {
       if (visit.job.path !== '') this.#skip(visit, name, State.nestedGit, lookAt(this.#path.withName(name)))
       return
     }
-    if (this.#verdicts.isApart(path)) return
+    if (this.#verdicts.isApart(path) || isStagingName(name)) return
     const entry = visit.known.get(name)
     const isKnown = entry !== undefined && this.#ground.table.isCaptured(entry)
     if (!isKnown && !this.#full && this.#isCheckedFolder(path)) return
@@ -445,20 +446,20 @@ export class Lister {
 
   #addItem(visit: Visit, name: ByteString, state: number, stat: Stats): void {
     const { size, mtimeMs, ctimeMs, ino } = stat
-    this.#addRow(visit, name, state, stat.mode & Bits.perm, size, mtimeMs, ctimeMs, ino)
+    this.#addRow(visit, name, state, stat.mode, size, mtimeMs, ctimeMs, ino)
   }
 
   #addRow(
     visit: Visit,
     name: ByteString,
     state: number,
-    perm: number,
+    mode: number,
     size: number,
     mtimeMs: number,
     ctimeMs: number,
     ino: number,
   ): void {
-    this.#items.add(visit.number, state, perm, size, mtimeMs, ctimeMs, ino)
+    this.#items.add(visit.number, state, mode, size, mtimeMs, ctimeMs, ino)
     this.#itemNames.push(name)
   }
 

@@ -309,6 +309,19 @@ test('[W72] an ignore file that is a link is not read', async () => {
   expect(paths((await place.look()).changed)).toEqual(['.gitignore', 'a.log', 'sub/b.log'])
 })
 
+test('[W100] what apply stages inside the workspace, on another volume, is never looked at', async () => {
+  await using place = new Place()
+  place.writeAll(
+    'a.txt',
+    '.unturn-0123456789abcdef/0',
+    'sub/.unturn-0123456789abcdef/1',
+    '.unturn-mine/b.txt',
+  )
+  const scan = await place.look()
+  expect(paths(scan.changed)).toEqual(['.unturn-mine/b.txt', 'a.txt'])
+  expect(scan.skipped).toEqual([])
+})
+
 test('[W73] an edit of an ignore file is felt in folders that did not change, at once', async () => {
   await using place = new Place()
   place.writeAll('a/x.log', 'b/y.txt')

@@ -64,7 +64,7 @@ export interface Scan {
   readonly folders: ReadonlyMap<RelPath, number> | 'unchanged'
   /** Complete; topmost paths only; sorted. */
   readonly skipped: readonly Skipped[]
-  /** `size:mtime:ctime:ino` of each skipped path, to tell later whether it changed. */
+  /** The signature of each skipped path, to tell later whether it changed. */
   readonly skippedStats: ReadonlyMap<RelPath, string>
   readonly startedMs: number
 }
@@ -73,6 +73,17 @@ export interface ScanOptions {
   /** Paths that a tool named: captured even when ignored or too large, while they exist. */
   readonly named?: readonly RelPath[]
   readonly onProgress?: (seen: number) => void
+}
+
+/** Two looks at one path give the same signature if nothing happened to it. It says of a folder that it is one. */
+export function signatureOf(kind: 'folder' | 'other', stat: Stat): string {
+  const { size, mtimeMs, ctimeMs, ino } = stat
+  return `${kind === 'folder' ? 'folder:' : ''}${size}:${mtimeMs}:${ctimeMs}:${ino}`
+}
+
+/** Nobody looks into a skipped folder: an equal signature proves nothing about what lies in it. */
+export function isFolderSignature(signature: string): boolean {
+  return signature.startsWith('folder:')
 }
 
 export type Looked =
@@ -503,7 +514,7 @@ class Assembly {
       const stat = { size, mtimeMs, ctimeMs, ino }
       const state = this.#table.stateOf(entry)
       if (state <= State.link) this.#addChanged(path, state, mode & Bits.perm, stat, lookedMs)
-      else this.#addSkipped(path, state, stat)
+      else this.#addSkipped(path, state, mode, stat)
     }
   }
 
@@ -534,6 +545,7 @@ class Assembly {
       const folder = folders[items[at] ?? 0]
       if (folder === undefined) continue
       const state = items[at + 1] ?? 0
+      const mode = items[at + 2] ?? 0
       const name = names[i] ?? ''
       const stat = {
         size: items[at + 3] ?? 0,
@@ -542,11 +554,11 @@ class Assembly {
         ino: items[at + 6] ?? 0,
       }
       const path = joinRel(folder.path, name)
-      if (state <= State.link) this.#addChanged(path, state, items[at + 2] ?? 0, stat, folder.lookedMs)
+      if (state <= State.link) this.#addChanged(path, state, mode & Bits.perm, stat, folder.lookedMs)
       else {
         const racy = name === '.gitignore' && isRacy(stat, folder.lookedMs)
         folder.skipped.push({ name, state, racy, ...stat })
-        this.#addSkipped(path, state, stat)
+        this.#addSkipped(path, state, mode, stat)
       }
     }
   }
@@ -584,7 +596,7 @@ class Assembly {
       skipped: [],
     }
     this.#listed.push(folder)
-    if (isUnreadable) this.#addSkipped(path as RelPath, State.unreadable, folder)
+    if (isUnreadable) this.#addSkipped(path as RelPath, State.unreadable, constants.S_IFDIR, folder)
     return folder
   }
 
@@ -592,7 +604,7 @@ class Assembly {
   #skipUnreadableFolder(folder: number): void {
     const path = this.#table.folderPath(folder) as RelPath
     if (!this.#skippedStats.has(path))
-      this.#addSkipped(path, State.unreadable, { size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 })
+      this.#addSkipped(path, State.unreadable, constants.S_IFDIR, { size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 })
   }
 
   #addChanged(path: RelPath, state: number, perm: number, stat: Stat, lookedMs: number): void {
@@ -601,8 +613,9 @@ class Assembly {
     this.#changed.push({ path, kind, perm, size, mtimeMs, ctimeMs, ino, lookedMs })
   }
 
-  #addSkipped(path: RelPath, state: number, stat: Stat): void {
-    this.#skippedStats.set(path, `${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}:${stat.ino}`)
+  #addSkipped(path: RelPath, state: number, mode: number, stat: Stat): void {
+    const kind = (mode & constants.S_IFMT) === constants.S_IFDIR ? 'folder' : 'other'
+    this.#skippedStats.set(path, signatureOf(kind, stat))
     if (state === State.tooLarge) this.#skipped.push({ path, reason: 'too-large', size: stat.size })
     else if (state in reasons) this.#skipped.push({ path, reason: reasons[state as keyof typeof reasons] })
   }

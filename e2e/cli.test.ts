@@ -120,7 +120,7 @@ test('[U4] [U5] nothing to do, conflicts and a running turn have their own exit 
   expect(conflict.stderr).toBe(
     [
       'unturn: One file was changed again where the old version would go. Nothing was changed.',
-      '  a.txt: Both sides changed the same lines of a.txt, or lines next to each other.',
+      '  a.txt: Both sides changed the same lines of a.txt, or lines next to each other. Since then it was changed by you.',
       '    now │ mine',
       '    old │ one',
       'Choose with --on-conflict: keep (leave these files, undo the rest), overwrite (take the old version; the newer one stays recoverable), or markers (write both into the file).',

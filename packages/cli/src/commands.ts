@@ -19,6 +19,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   log: async () => (await import('./commands/log.ts')).logCommand,
   show: async () => (await import('./commands/show.ts')).showCommand,
   diff: async () => (await import('./commands/show.ts')).diffCommand,
+  blame: async () => (await import('./commands/blame.ts')).blameCommand,
   store: async () => (await import('./commands/store.ts')).storeCommand,
   gc: async () => (await import('./commands/store.ts')).gcCommand,
   doctor: async () => (await import('./commands/store.ts')).doctorCommand,

@@ -18,6 +18,7 @@ export interface Failures {
   'store-damaged': { readonly what: string; readonly id?: string }
   'snapshot-damaged': { readonly path: string; readonly object: string }
   'record-unreadable': { readonly operation: string; readonly reason: string }
+  'disk-failed': { readonly path: string; readonly reason: string }
   'disk-full': { readonly neededBytes: number; readonly freeBytes: number }
   'apply-failed': { readonly path: string; readonly reason: string; readonly state: 'old' | 'pending' }
   'journal-damaged': { readonly reason: string }

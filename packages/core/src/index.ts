@@ -22,6 +22,7 @@ export {
   UnturnError,
   visible,
 } from './errors.ts'
+export type { BlamedLine } from './history/blame.ts'
 export type { Cleaned } from './history/cleanup.ts'
 export type { Finding } from './history/doctor.ts'
 export { conflictsError, type OnConflict } from './history/enact.ts'

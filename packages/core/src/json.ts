@@ -1,6 +1,7 @@
 /** The JSON of the command line's contract. Every face prints these, so no face translates anything. */
 
 import { textOfBytes, UnturnError } from './errors.ts'
+import { failureOf } from './failures.ts'
 import type { Conflict, FileOutcome, Outcome } from './history/outcome.ts'
 import { optional } from './log/record.ts'
 import type { ChangeRow } from './log/rows.ts'
@@ -29,8 +30,8 @@ export function skippedJson(skipped: Skipped) {
   return { ...skipped, path: textOfBytes(skipped.path) }
 }
 
-export function conflictJson({ path, kind, ours, theirs, message }: Conflict) {
-  return { path: textOfBytes(path), kind, ours, theirs, message }
+export function conflictJson({ path, kind, ours, theirs, message, later }: Conflict) {
+  return { path: textOfBytes(path), kind, ours, theirs, message, later }
 }
 
 function fileJson({ path, action, from, merged }: FileOutcome) {
@@ -58,6 +59,7 @@ export function outcomeJson(outcome: Outcome) {
       skipped: notUndone.skipped.map(skippedJson),
     },
     ...optional('git', outcome.git),
+    ...optional('patch', outcome.patch),
   }
 }
 
@@ -67,7 +69,8 @@ export function errorJson(error: UnturnError) {
 
 /** Whatever was thrown, as an error with a code. */
 export function asUnturnError(thrown: unknown): UnturnError {
-  if (thrown instanceof UnturnError) return thrown
+  const failure = failureOf(thrown)
+  if (failure !== undefined) return failure
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   return new UnturnError(
     'internal',

@@ -1,10 +1,13 @@
 /** The front door: one workspace, opened, with everything a face can ask of it. */
 
 import { randomBytes } from 'node:crypto'
+import { UnturnError } from './errors.ts'
+import { failureOf } from './failures.ts'
 import type { Fs } from './fs.ts'
+import { type BlamedLine, blame } from './history/blame.ts'
 import { describeAll } from './history/capture.ts'
 import { type Cleaned, cleanup } from './history/cleanup.ts'
-import { examine, type Finding } from './history/doctor.ts'
+import { examine, type Finding, mend, unsettled } from './history/doctor.ts'
 import { recoverApply } from './history/enact.ts'
 import type { Engine, Progress, StoreFolders } from './history/engine.ts'
 import { type RedoWish, type RestoreWish, redo, restore, type UndoWish, undo } from './history/moves.ts'
@@ -32,11 +35,11 @@ import { isDamaged } from './log/sqlite.ts'
 import { consolidate, removeLeftovers } from './store/consolidate.ts'
 import { Describer } from './store/describe.ts'
 import { Git } from './store/git.ts'
-import { removeStaleScratches } from './store/merge.ts'
+import { removeScratches } from './store/merge.ts'
 import { ObjectStore } from './store/objects.ts'
 import { dropOldPacks, packReachable, type Repacked } from './store/repack.ts'
 import { createStore, foldersOf, openStore } from './store-folder.ts'
-import type { AbsPath, Exclusive, SessionId, StepId, TreeId, TurnId } from './values.ts'
+import type { AbsPath, Exclusive, RelPath, SessionId, StepId, TreeId, TurnId } from './values.ts'
 import { needsRecovery } from './workspace/apply.ts'
 import { bytesPath, type Located, locate, refuseTooWide, storeHome } from './workspace/locate.ts'
 import { nodeFs } from './workspace/node-fs.ts'
@@ -53,6 +56,8 @@ export interface OpenOptions extends RuleOptions {
   readonly isAlive?: (pid: number) => boolean
   readonly onProgress?: Progress
   readonly onWarning?: (text: string) => void
+  /** Opens the store as it is found: nothing is brought up to date or finished. For `doctor`. */
+  readonly asFound?: boolean
   /** How long to wait for other processes. */
   readonly patienceMs?: number
 }
@@ -91,7 +96,7 @@ async function open(located: Located, options: OpenOptions): Promise<Workspace> 
   const fs = options.fs ?? nodeFs
   const env = options.env ?? process.env
   const folders = foldersOf(located.store)
-  const facts = openStore(fs, folders)
+  const facts = openStore(fs, folders, located.root, (options.now ?? Date.now)())
   const objects = ObjectStore.open(fs, folders.objects)
   const now = options.now ?? Date.now
   const newId = options.newId ?? randomId
@@ -121,13 +126,24 @@ async function open(located: Located, options: OpenOptions): Promise<Workspace> 
     stat: new LazyStatMemory(folders),
   }
   const workspace = new Workspace(engine)
-  await workspace.catchUp()
+  if (options.asFound !== true) await caughtUp(workspace)
   return workspace
+}
+
+// Who cannot open a workspace cannot close it either, and git would keep running behind it.
+async function caughtUp(workspace: Workspace): Promise<void> {
+  try {
+    await workspace.catchUp()
+  } catch (error) {
+    await workspace[Symbol.asyncDispose]()
+    throw failureOf(error) ?? error
+  }
 }
 
 export class Workspace implements AsyncDisposable {
   /** For the faces' read-only questions and for tests; everything that changes something has a method here. */
   readonly engine: Engine
+  readonly #toldBroken = new Set<string>()
 
   constructor(engine: Engine) {
     this.engine = engine
@@ -159,7 +175,7 @@ export class Workspace implements AsyncDisposable {
     return this.#exclusive(async (lock) => {
       const end = await endTurn(this.engine, turn, status, lock)
       // Joining small packs takes a while on a slow disk: no tool call waits for it.
-      consolidate(this.engine.objects, lock)
+      joinPacks(this.engine, lock)
       return end
     })
   }
@@ -190,11 +206,20 @@ export class Workspace implements AsyncDisposable {
     return this.#exclusive(async (lock) => cleanup(this.engine, session, lock))
   }
 
+  /** Each line of a file with who wrote it. */
+  blame(path: RelPath): Promise<readonly BlamedLine[]> {
+    return this.#exclusive((lock) => blame(this.engine, path, lock))
+  }
+
   // ---- keeping in order --------------------------------------------------------------------------------------------
 
+  /** Checks everything, and changes nothing unless asked to repair. What cannot even be looked at is a finding, too. */
   doctor(options: { readonly repair?: boolean } = {}): Promise<readonly Finding[]> {
-    const repair = options.repair === true
-    return this.#exclusive((lock) => examine(this.engine, { repair }, lock), { repair })
+    return this.#locked(async (lock) => [
+      ...(options.repair === true ? await mend(this.engine, lock) : []),
+      ...(await unsettled(() => this.#settle(lock))),
+      ...examine(this.engine),
+    ])
   }
 
   /** Packs the history. Others may go on meanwhile: only the last, short part needs them to wait. */
@@ -213,35 +238,56 @@ export class Workspace implements AsyncDisposable {
   }
 
   /** Everything that writes goes through here: alone, with nothing unfinished behind it. */
-  async #exclusive<T>(
-    work: (lock: Exclusive) => Promise<T>,
-    options: { readonly repair?: boolean } = {},
-  ): Promise<T> {
-    return await this.engine.lock.exclusive(async (lock) => {
-      // A lost ref would stop the healing that comes before everything else: mend it first when asked to.
-      if (options.repair === true) this.engine.log.restoreRefs(lock)
-      try {
-        return await this.#orderly(work, lock)
-      } catch (error) {
-        if (!isDamaged(error)) throw error
-        this.engine.log.rebuild(lock)
-        return await this.#orderly(work, lock)
-      }
-    })
+  #exclusive<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
+    return this.#locked((lock) => this.#rebuildingIndex(() => this.#orderly(work, lock), lock))
+  }
+
+  async #locked<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
+    try {
+      return await this.engine.lock.exclusive(work)
+    } catch (error) {
+      throw failureOf(error) ?? error
+    }
+  }
+
+  // A damaged index shows only when somebody reads it. It is made anew, and the work done again unless the log shows
+  // that some of it has happened: nothing may be undone twice.
+  async #rebuildingIndex<T>(work: () => Promise<T>, lock: Exclusive): Promise<T> {
+    const { log } = this.engine
+    const published = log.published
+    try {
+      return await work()
+    } catch (error) {
+      if (!isDamaged(error)) throw error
+      log.rebuild(lock)
+      if (log.published !== published) throw indexWasDamaged(error)
+      return await work()
+    }
   }
 
   async #orderly<T>(work: (lock: Exclusive) => Promise<T>, lock: Exclusive): Promise<T> {
+    await this.#settle(lock)
+    const result = await work(lock)
+    persistStatCache(this.engine)
+    return result
+  }
+
+  /** Nothing of what others began, or left behind, is in the way. */
+  async #settle(lock: Exclusive): Promise<void> {
     const { engine } = this
     engine.log.heal(lock)
-    if (needsRecovery(engine.fs, engine.folders.journal)) {
-      await recoverApply(engine, lock)
-      removeLeftovers(engine.objects, lock)
-      removeStaleScratches(engine.fs, engine.folders.scratch)
-    }
+    this.#tellBroken()
+    if (needsRecovery(engine.fs, engine.folders.journal)) await recoverApply(engine, lock)
+    if (engine.objects.hasLeftovers) removeLeftovers(engine.objects, lock)
+    removeScratches(engine.fs, engine.folders.scratch, lock)
     await describeAll(engine)
-    const result = await work(lock)
-    persistStatCache(engine)
-    return result
+  }
+
+  #tellBroken(): void {
+    for (const [ref, error] of this.engine.log.broken) {
+      if (!this.#toldBroken.has(ref)) this.engine.warn(`${error.message} Other sessions can still be used.`)
+      this.#toldBroken.add(ref)
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -294,6 +340,30 @@ function persistStatCache(engine: Engine): void {
       `The stat cache could not be written (${error instanceof Error ? error.message : error}); the next capture takes longer.`,
     )
   }
+}
+
+// What was asked for is done by now: packs that stay apart are a matter for the next time.
+function joinPacks(engine: Engine, lock: Exclusive): void {
+  try {
+    consolidate(engine.objects, lock)
+  } catch (error) {
+    const failure = failureOf(error)
+    if (failure === undefined) throw error
+    engine.warn(`Small packs of the store could not be joined: ${failure.message}`)
+  }
+}
+
+function indexWasDamaged(cause: unknown): UnturnError {
+  return new UnturnError(
+    'store-damaged',
+    { what: 'index.db' },
+    {
+      message:
+        'The query index was found damaged on the way and has been made anew from the history. What you asked for may have happened already.',
+      hint: 'Run "unturn log --ops" to see what happened last before you run the command again.',
+      cause,
+    },
+  )
 }
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'

@@ -11,10 +11,12 @@ import {
 } from '@unturn/core'
 import type { OptionSpec } from '../args.ts'
 import { type Command, type Context, noSession, UsageError } from '../command.ts'
+import { colouredPatch } from '../patch.ts'
 import { branchLine, counted, fileLines, notUndoneLines, oneConflict, oneLine } from '../words.ts'
 
 export const moveOptions: readonly OptionSpec[] = [
   { name: 'dry-run', help: 'print the plan, change nothing' },
+  { name: 'diff', help: 'with --dry-run: also the diff it would make (rollback shows it always)' },
   {
     name: 'on-conflict',
     value: 'CHOICE',
@@ -177,7 +179,7 @@ export function tellOutcome(
 
 const pastOf = { undo: 'Undid', redo: 'Redid', restore: 'Restored', rollback: 'Rolled back' } as const
 
-function tellPlainly({ terminal }: Context, outcome: Outcome, verb: keyof typeof pastOf): void {
+function tellPlainly({ terminal, args }: Context, outcome: Outcome, verb: keyof typeof pastOf): void {
   const turns = verb === 'redo' ? outcome.redone : outcome.reverted
   const what = turns.length === 0 ? '' : ` ${counted(turns.length, 'turn')} (${turns.join(', ')})`
   const planned = outcome.kind === 'planned'
@@ -192,6 +194,8 @@ function tellPlainly({ terminal }: Context, outcome: Outcome, verb: keyof typeof
   for (const line of notUndoneLines(outcome.notUndone, terminal)) terminal.line(line)
   const branch = branchLine(outcome)
   if (branch !== undefined) terminal.line(branch)
+  const showsDiff = verb === 'rollback' || args.has('diff')
+  if (showsDiff && outcome.patch !== undefined) terminal.bytes(colouredPatch(outcome.patch, terminal))
   if (outcome.prompt !== undefined)
     terminal.line(`${terminal.style('dim', 'Prompt:')} ${oneLine(outcome.prompt, terminal.width - 10)}`)
   if (!planned && outcome.op !== undefined) terminal.line(terminal.style('dim', backWords(verb, outcome.op)))

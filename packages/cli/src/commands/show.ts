@@ -15,7 +15,7 @@ import {
   type Workspace,
 } from '@unturn/core'
 import { type Command, type Context, noSession, UsageError } from '../command.ts'
-import type { Terminal } from '../terminal.ts'
+import { colouredPatch } from '../patch.ts'
 import { changeLine, typedPaths } from './recording.ts'
 
 export const showCommand: Command = {
@@ -47,7 +47,7 @@ export const showCommand: Command = {
     tellHead(context, workspace, operations)
     for (const change of chosen) context.terminal.line(changeLine(change, context))
     context.terminal.line()
-    context.terminal.bytes(coloured(patch, context.terminal))
+    context.terminal.bytes(colouredPatch(patch, context.terminal))
     return 0
   },
 }
@@ -116,7 +116,7 @@ export const diffCommand: Command = {
     if (workspace === undefined) throw noSession()
     const patch = await diffText(context, workspace)
     if (context.wantsJson) context.terminal.json({ patch })
-    else context.terminal.bytes(coloured(patch, context.terminal))
+    else context.terminal.bytes(colouredPatch(patch, context.terminal))
     return 0
   },
 }
@@ -156,20 +156,4 @@ async function pointOf(
       { message: 'Nothing has been captured here yet.', hint: 'Run "unturn capture" first.' },
     )
   return last.after
-}
-
-/** Colours lines of a patch, and makes control characters in it visible: a file's content must not drive the terminal. */
-function coloured(patch: string, terminal: Terminal): string {
-  return patch
-    .split('\n')
-    .map((line) => colourOf(line.replace(/[^\t\P{Cc}]/gu, visible), terminal))
-    .join('\n')
-}
-
-function colourOf(line: string, terminal: Terminal): string {
-  if (line.startsWith('diff ') || line.startsWith('+++') || line.startsWith('---'))
-    return terminal.style('bold', line)
-  if (line.startsWith('@@')) return terminal.style('cyan', line)
-  if (line.startsWith('+')) return terminal.style('green', line)
-  return line.startsWith('-') ? terminal.style('red', line) : line
 }

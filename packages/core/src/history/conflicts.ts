@@ -1,26 +1,68 @@
 /** Both sides of a conflict, in words a person can decide by. */
 
-import { shown } from '../errors.ts'
+import { shown, visible } from '../errors.ts'
+import { optional, type Stage } from '../log/record.ts'
 import type { TreeConflict } from '../store/merge.ts'
 import type { Objects } from '../store/objects.ts'
 import type { Leaf } from '../store/trees.ts'
+import type { RelPath } from '../values.ts'
 import type { Left } from '../workspace/apply.ts'
-import type { Conflict } from './outcome.ts'
+import type { Engine } from './engine.ts'
+import type { Conflict, LaterAuthor } from './outcome.ts'
 
 const mostText = 2_000
 
-export function conflictOf(objects: Objects, conflict: TreeConflict): Conflict {
+export function conflictOf(
+  engine: Engine,
+  objects: Objects,
+  conflict: TreeConflict,
+  stages: readonly Stage[],
+): Conflict {
   const { path, kind, message } = conflict
   const [ours, theirs] =
     kind === 'content'
       ? overlapOf(objects, conflict)
       : [sideText(objects, conflict.ours), sideText(objects, conflict.theirs)]
-  return { path, kind, ours, theirs, message }
+  const later = laterAuthors(engine, conflict.paths, stages)
+  return { path, kind, ours, theirs, message: message + laterWords(later), later }
 }
 
 export function conflictOfLeft({ path, reason }: Left): Conflict {
   const kind = reason === 'changed-meanwhile' ? 'changed-meanwhile' : 'uncaptured'
-  return { path, kind, ours: wordsFor[reason], theirs: null, message: `${shown(path)}: ${wordsFor[reason]}.` }
+  return {
+    path,
+    kind,
+    ours: wordsFor[reason],
+    theirs: null,
+    message: `${shown(path)}: ${wordsFor[reason]}.`,
+    later: [],
+  }
+}
+
+/** Who touched these paths after the operations that are being moved, newest first. */
+function laterAuthors(
+  engine: Engine,
+  paths: readonly RelPath[],
+  stages: readonly Stage[],
+): readonly LaterAuthor[] {
+  const moved = new Set(stages.flatMap((stage) => stage.ops))
+  const seqs = [...moved].flatMap((op) => engine.log.index.findOperation(op)?.record.seq ?? [])
+  if (seqs.length === 0) return []
+  const since = Math.min(...seqs)
+  const authors = new Map<string, LaterAuthor>()
+  for (const change of engine.log.index.findChanges({ paths, everybody: true })) {
+    if (change.opSeq <= since || moved.has(change.op) || change.actor === 'unturn') continue
+    const { actor, turn, session } = change
+    authors.set(turn ?? actor, { actor, ...optional('turn', turn), ...optional('session', session) })
+  }
+  return [...authors.values()]
+}
+
+function laterWords(later: readonly LaterAuthor[]): string {
+  const names = later.map(({ actor, turn }) =>
+    turn === undefined ? 'you' : `turn ${turn} (${visible(actor)})`,
+  )
+  return names.length === 0 ? '' : ` Since then it was changed by ${names.slice(0, 4).join(', ')}.`
 }
 
 const wordsFor: Readonly<Record<Left['reason'], string>> = {

@@ -3,11 +3,18 @@
 import { UnturnError } from '../errors.ts'
 import type { Draft, OperationRecord } from '../log/record.ts'
 import { Shape } from '../log/shape.ts'
-import { planBetween, type SnapshotPlan } from '../store/attrs.ts'
+import { folderPermOf, planBetween, type SnapshotPlan } from '../store/attrs.ts'
 import { MergeScratch } from '../store/merge.ts'
 import type { ObjectBatch, Objects } from '../store/objects.ts'
-import { findLeaf, type Leaf } from '../store/trees.ts'
-import type { BlobId, CommitId, Exclusive, OpId, RelPath } from '../values.ts'
+import { findLeaf, hasFolder, type Leaf } from '../store/trees.ts'
+import {
+  type BlobId,
+  type CommitId,
+  type Exclusive,
+  foldersAbove,
+  type OpId,
+  type RelPath,
+} from '../values.ts'
 import { type ApplyContext, apply, type Left, obstacles, recover } from '../workspace/apply.ts'
 import { capture, describeOperation, overlaid } from './capture.ts'
 import type { Composition } from './compose.ts'
@@ -32,6 +39,7 @@ export interface Enacted {
   readonly op?: OpId
   readonly files: readonly FileOutcome[]
   readonly conflicts: readonly Conflict[]
+  readonly patch?: string
 }
 
 const mostTries = 4
@@ -53,7 +61,9 @@ async function tryOnce(
   const { last: now } = await capture(engine, {}, lock)
   await using scratch = MergeScratch.open(engine.fs, engine.objects, engine.git, engine.folders.scratch)
   const composition = await wish.compose(scratch, now)
-  const conflicts = composition.conflicts.map((conflict) => conflictOf(scratch, conflict))
+  const conflicts = composition.conflicts.map((conflict) =>
+    conflictOf(engine, scratch, conflict, composition.stages),
+  )
   if (conflicts.length > 0 && wish.onConflict === 'abort') return { kind: 'conflicts', files: [], conflicts }
 
   const planned = planBetween(scratch, now.state, composition.state)
@@ -62,11 +72,15 @@ async function tryOnce(
   conflicts.push(...blocked.map(conflictOfLeft))
   if (blocked.length > 0 && wish.onConflict === 'abort') return { kind: 'conflicts', files: [], conflicts }
 
-  const state =
+  const open =
     blocked.length === 0 ? composition.state : asNow(scratch, composition.state, now.state, blocked)
-  const plan = blocked.length === 0 ? planned : planBetween(scratch, now.state, state)
+  const state = withFullFolders(scratch, open, now)
+  const plan = state === composition.state ? planned : planBetween(scratch, now.state, state)
   const files = filesOf(plan, composition.merged)
-  if (wish.dryRun) return { kind: 'planned', files, conflicts }
+  if (wish.dryRun) {
+    const patch = (await scratch.patch(now.state.tree, state.tree)).toString('utf8')
+    return { kind: 'planned', files, conflicts, patch }
+  }
 
   const batch = engine.objects.newBatch()
   const draft = wish.draft(composition)
@@ -102,6 +116,20 @@ function asNow(scratch: MergeScratch, state: State, now: State, blocked: readonl
     bare: overlaid(state.attrs.bare, now.attrs.bare, paths),
   }
   return stateOf(scratch.edit(state.tree, edits), attrs, (bytes) => scratch.blob(bytes))
+}
+
+// A folder in which something uncaptured lies, a nested repository's .git for instance, stays when all else in it goes.
+// Taken for removed, it would look like a new folder of the user's at the next capture.
+function withFullFolders(scratch: MergeScratch, state: State, now: LastKnown): State {
+  const full = new Set([...now.skipped.keys()].flatMap(foldersAbove))
+  const bare = new Map(state.attrs.bare)
+  for (const folder of full) {
+    const isThere = now.state.attrs.bare.has(folder) || hasFolder(scratch, now.state.tree, folder)
+    if (isThere && !hasFolder(scratch, state.tree, folder))
+      bare.set(folder, folderPermOf(now.state.attrs, folder))
+  }
+  if (bare.size === state.attrs.bare.size) return state
+  return stateOf(state.tree, { ...state.attrs, bare }, (bytes) => scratch.blob(bytes))
 }
 
 interface Work {

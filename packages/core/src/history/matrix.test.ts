@@ -135,6 +135,7 @@ describe.each(variants)('what is not captured: $how', ({ meanwhile }) => {
 
   test.each(chosen)('[H101] $from becomes $to: back, or listed; nothing uncaptured is lost', ({ folder }) => {
     const undone = run.undone.get(folder) ?? {}
+    expect(run.redone.get(folder), 'redo').toEqual(run.after.get(folder))
     const isBack = JSON.stringify(undone) === JSON.stringify(run.before.get(folder))
     const told = [...run.undo.notUndone.skipped, ...run.undo.conflicts]
     const isTold = told.some(({ path }) => path.startsWith(`${folder}/`))

@@ -6,6 +6,7 @@ import { optional } from '../log/record.ts'
 import type { MergeScratch } from '../store/merge.ts'
 import type { Exclusive, SessionId, Snapshot, StepId, TurnId } from '../values.ts'
 import { moveUserBranch } from './branch.ts'
+import { capture } from './capture.ts'
 import { bringIn, type Composition, composeFrom, takeOut } from './compose.ts'
 import { enact, type OnConflict } from './enact.ts'
 import type { Engine } from './engine.ts'
@@ -22,7 +23,7 @@ import {
   type Way,
   wayBetween,
 } from './points.ts'
-import { closeTurn, requireTurn, unknownId, whyRunning } from './recording.ts'
+import { closeTurn, commitsSince, requireTurn, unknownId, whyRunning } from './recording.ts'
 import { readState, sameSnapshot } from './snapshots.ts'
 
 export interface MoveWish {
@@ -56,8 +57,7 @@ export interface RestoreWish extends MoveWish {
 }
 
 export async function undo(engine: Engine, wish: UndoWish, lock: Exclusive): Promise<Outcome> {
-  await settleOpenTurns(engine, wish, lock)
-  const tree = readTurnTree(engine, wish.session)
+  const tree = await settledTree(engine, wish, lock)
   const to = wish.to === undefined ? pointBack(tree, wish.turns ?? 1) : pointBefore(engine, tree, wish.to)
   if (to === undefined) throw nothingToUndo(wish.session)
   return move(engine, 'undo', tree, to, wish, lock)
@@ -69,16 +69,14 @@ function pointBefore(engine: Engine, tree: TurnTree, id: TurnId): Point | undefi
 }
 
 export async function redo(engine: Engine, wish: RedoWish, lock: Exclusive): Promise<Outcome> {
-  await settleOpenTurns(engine, wish, lock)
-  const tree = readTurnTree(engine, wish.session)
+  const tree = await settledTree(engine, wish, lock)
   const to = pointForward(tree, wish.all === true ? Number.POSITIVE_INFINITY : (wish.turns ?? 1))
   if (to === undefined) throw nothingToRedo(wish.session)
   return move(engine, 'redo', tree, to, wish, lock)
 }
 
 export async function restore(engine: Engine, wish: RestoreWish, lock: Exclusive): Promise<Outcome> {
-  await settleOpenTurns(engine, wish, lock)
-  const tree = readTurnTree(engine, wish.session)
+  const tree = await settledTree(engine, wish, lock)
   const turn = tree.turns.get(wish.turn)
   if (turn === undefined) throw unknownId(wish.turn, 'turn of this session')
   if (wish.step !== undefined && engine.log.index.findStep(wish.step)?.turn !== turn.id)
@@ -94,12 +92,26 @@ export async function restore(engine: Engine, wish: RestoreWish, lock: Exclusive
 }
 
 // R1: somebody at work is not undone under his hands; a turn that nobody works at any more is closed first.
-async function settleOpenTurns(engine: Engine, wish: MoveWish, lock: Exclusive): Promise<void> {
+async function settledTree(engine: Engine, wish: MoveWish, lock: Exclusive): Promise<TurnTree> {
   for (const turn of engine.log.index.openTurns(wish.session)) {
     const why = whyRunning(engine, turn)
     if (why !== undefined && wish.evenIfRunning !== true) throw turnRunning(turn.id, why)
-    await closeTurn(engine, turn, 'interrupted', lock)
+    // A plan must not end a turn that somebody works at: what it did so far is captured, and it goes on.
+    if (why !== undefined && wish.dryRun === true) await capture(engine, {}, lock)
+    else await closeTurn(engine, turn, 'interrupted', lock)
   }
+  return withCommitsSoFar(engine, readTurnTree(engine, wish.session))
+}
+
+// The commits of a turn are in the log when it ends. A plan for one that goes on would leave them out.
+async function withCommitsSoFar(engine: Engine, tree: TurnTree): Promise<TurnTree> {
+  const turns = new Map(tree.turns)
+  for (const turn of tree.turns.values()) {
+    if (turn.status !== 'open') continue
+    const commits = await commitsSince(engine, turn, engine.user.position().head)
+    turns.set(turn.id, { ...turn, commits })
+  }
+  return { ...tree, turns }
 }
 
 async function move(

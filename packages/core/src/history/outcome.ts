@@ -3,7 +3,7 @@
 import type { CommitNote } from '../log/record.ts'
 import type { SnapshotPlan } from '../store/attrs.ts'
 import type { ConflictKind } from '../store/merge.ts'
-import type { FileState, OpId, RelPath, Skipped, TurnId } from '../values.ts'
+import type { FileState, OpId, RelPath, SessionId, Skipped, TurnId } from '../values.ts'
 
 export interface FileOutcome {
   readonly path: RelPath
@@ -23,6 +23,14 @@ export interface Conflict {
   readonly theirs: string | null
   /** For people. */
   readonly message: string
+  /** Who has changed the path since: the turns that stand on what would be taken out, or the user. */
+  readonly later: readonly LaterAuthor[]
+}
+
+export interface LaterAuthor {
+  readonly actor: string
+  readonly turn?: TurnId
+  readonly session?: SessionId
 }
 
 /** What could not be taken back, honestly. */
@@ -51,6 +59,8 @@ export interface Outcome {
   readonly prompt?: string
   readonly notUndone: NotUndone
   readonly git?: BranchOutcome
+  /** For a plan: the difference it would make to the files, as a unified diff. */
+  readonly patch?: string
 }
 
 export function filesOf(plan: SnapshotPlan, merged: ReadonlySet<RelPath>): readonly FileOutcome[] {

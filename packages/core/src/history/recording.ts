@@ -184,7 +184,8 @@ export async function closeTurn(
   return [...last.skipped.values()].map((entry) => entry.skipped)
 }
 
-async function commitsSince(
+/** What the user's repository got since the turn began. */
+export async function commitsSince(
   engine: Engine,
   turn: TurnRow,
   head: string | undefined,

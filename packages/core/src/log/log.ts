@@ -10,10 +10,10 @@
  */
 
 import { createHash } from 'node:crypto'
-import { UnturnError } from '../errors.ts'
+import { isFailure, UnturnError } from '../errors.ts'
 import type { Fs } from '../fs.ts'
 import type { ObjectBatch, ObjectStore } from '../store/objects.ts'
-import { deleteRef, listRefs, readRef, writeRef } from '../store/refs.ts'
+import { deleteRef, type RefSurvey, readRef, surveyRefs, writeRef } from '../store/refs.ts'
 import type { TreeEntry } from '../store/trees.ts'
 import {
   type AbsPath,
@@ -58,11 +58,19 @@ export interface Unpublished {
   readonly operation: Operation
 }
 
+/** An operation that the index does not have yet. */
+interface Missing {
+  readonly ref: string
+  readonly operation: Operation
+}
+
 export class Log implements Disposable {
   readonly #surroundings: LogSurroundings
   #index: IndexDb
   #rebuilt = false
   #refsSeen = ''
+  #broken: ReadonlyMap<string, UnturnError> = new Map()
+  #withheld = 0
 
   private constructor(surroundings: LogSurroundings, index: IndexDb) {
     this.#surroundings = surroundings
@@ -94,11 +102,12 @@ export class Log implements Disposable {
   /** Stores the operation durably, together with everything in the batch, without making it happen. */
   prepare(batch: ObjectBatch, draft: Draft, taken: Taken, lock: Exclusive): Unpublished {
     this.heal(lock)
+    this.requireSound(draft.session)
     const { now, newId } = this.#surroundings
     const record = {
       ...draft,
       id: newId('o') as OpId,
-      seq: this.#index.lastSeq() + 1,
+      seq: this.#index.lastSeq() + this.#withheld + 1,
       atMs: now(),
     } as OperationRecord
     const ref = refOf(record.session)
@@ -207,47 +216,126 @@ export class Log implements Disposable {
 
   /**
    * Brings the index up to the log: after a crash between the two, after the index was deleted, after somebody
-   * else's operations. Cheap when nothing happened.
+   * else's operations. Cheap when nothing happened. A session whose history cannot be read to its tip stops nobody
+   * but itself (M14): it is among the `broken`.
    */
   heal(_lock: Exclusive): void {
-    const { fs, objects } = this.#surroundings
     if (this.#refsSeen !== '' && this.#refsSignature() === this.#refsSeen) return
-    const refs = listRefs(fs, objects.folder, refPrefix)
+    const { refs, damaged: unreadable } = this.#survey()
     const known = this.#index.refs()
-    for (const name of known.keys()) if (!refs.has(name)) throw lostRef(name)
+    const broken = new Map(unreadable.map((name) => [name, unreadableRef(name)]))
+    for (const name of known.keys()) if (!refs.has(name) && !broken.has(name)) broken.set(name, lostRef(name))
+    this.#withheld = 0
     const behind = [...refs].filter(([name, tip]) => known.get(name) !== tip)
-    if (behind.length > 0) this.#catchUp(behind)
+    if (behind.length > 0) this.#catchUp(refs, behind, broken)
+    this.#broken = broken
     this.#rememberRefs()
   }
 
   /** Whether the index has everything the log has, as far as one can tell without the lock. */
   isCurrent(): boolean {
-    const { fs, objects } = this.#surroundings
     const known = this.#index.refs()
-    const refs = listRefs(fs, objects.folder, refPrefix)
-    return refs.size === known.size && [...refs].every(([name, tip]) => known.get(name) === tip)
+    const { refs, damaged: unreadable } = this.#survey()
+    if (unreadable.length > 0 || refs.size !== known.size) return false
+    return [...refs].every(([name, tip]) => known.get(name) === tip)
   }
 
-  #catchUp(behind: readonly (readonly [string, CommitId])[]): void {
-    const missing = behind.flatMap(([ref, tip]) =>
-      this.#unknownBehind(tip).map((commit) => ({ ref, commit })),
-    )
-    const operations = missing
-      .map(({ ref, commit }) => ({ ref, operation: this.readOperation(commit) }))
-      .sort((a, b) => a.operation.record.seq - b.operation.record.seq)
+  /** Sessions, by their refs, whose history cannot be read to its tip, and why. */
+  get broken(): ReadonlyMap<string, UnturnError> {
+    return this.#broken
+  }
+
+  /** Throws where a session's history is broken: going on from what can be read would leave the rest behind. */
+  requireSound(session: SessionId | undefined): void {
+    const error = this.#broken.get(refOf(session))
+    if (error !== undefined) throw error
+  }
+
+  #survey(): RefSurvey {
+    return surveyRefs(this.#surroundings.fs, this.#surroundings.objects.folder, refPrefix)
+  }
+
+  #catchUp(
+    refs: ReadonlyMap<string, CommitId>,
+    behind: readonly (readonly [string, CommitId])[],
+    broken: Map<string, UnturnError>,
+  ): void {
     this.#index.atomically(() => {
-      for (const { ref, operation } of operations) this.#index.project(operation, ref)
-      for (const [ref, tip] of behind) this.#index.setRef(ref, tip)
+      const missing = this.#readMissing(behind, broken)
+      if (!this.#isOutOfOrder(behind, missing)) return this.#project(missing)
+      // The log went back, or an older part of it came back: what the index made of it is no longer true.
+      this.#index.clear()
+      this.#project(this.#readMissing([...refs], broken))
     })
   }
 
-  #unknownBehind(tip: CommitId): readonly CommitId[] {
-    const unknown: CommitId[] = []
-    for (let commit: CommitId | undefined = tip; commit !== undefined && !this.#index.hasCommit(commit); ) {
-      unknown.push(commit)
-      commit = this.#surroundings.objects.readCommit(commit).parents[0]
+  #isOutOfOrder(behind: readonly (readonly [string, CommitId])[], missing: readonly Missing[]): boolean {
+    const first = missing[0]
+    const isLate = first !== undefined && first.operation.record.seq <= this.#index.lastSeq()
+    return isLate || behind.some(([, tip]) => this.#index.hasCommit(tip))
+  }
+
+  #project(missing: readonly Missing[]): void {
+    for (const { ref, operation } of missing) this.#index.project(operation, ref)
+  }
+
+  /** The operations that the index lacks, in their order; of a broken session those before the break. */
+  #readMissing(
+    behind: readonly (readonly [string, CommitId])[],
+    broken: Map<string, UnturnError>,
+  ): readonly Missing[] {
+    const missing: Missing[] = []
+    const taken = new Set<number>()
+    this.#withheld = 0
+    for (const [ref, tip] of behind) {
+      const chain = this.#unknownBehind(tip, ref, broken)
+      for (const [at, commit] of chain.entries()) {
+        const operation = this.#readOrBreak(commit, ref, taken, broken)
+        if (operation === undefined) {
+          this.#withheld += chain.length - at
+          break
+        }
+        missing.push({ ref, operation })
+      }
     }
-    return unknown
+    return missing.sort((a, b) => a.operation.record.seq - b.operation.record.seq)
+  }
+
+  #readOrBreak(
+    commit: CommitId,
+    ref: string,
+    taken: Set<number>,
+    broken: Map<string, UnturnError>,
+  ): Operation | undefined {
+    try {
+      const operation = this.readOperation(commit)
+      const { seq, session } = operation.record
+      if (taken.has(seq)) throw damaged(`Two operations have the number ${seq}.`, commit)
+      if (refOf(session) !== ref) throw damaged(`An operation of another session stands in ${ref}.`, commit)
+      taken.add(seq)
+      return operation
+    } catch (error) {
+      if (!isBreak(error)) throw error
+      broken.set(ref, error)
+      return undefined
+    }
+  }
+
+  /** Oldest first. Where a commit on the way cannot be read, nothing is known of what lies behind it. */
+  #unknownBehind(tip: CommitId, ref: string, broken: Map<string, UnturnError>): readonly CommitId[] {
+    const unknown: CommitId[] = []
+    try {
+      for (let commit: CommitId | undefined = tip; commit !== undefined && !this.#index.hasCommit(commit); ) {
+        unknown.unshift(commit)
+        commit = this.#surroundings.objects.readCommit(commit).parents[0]
+      }
+      return unknown
+    } catch (error) {
+      if (!isBreak(error)) throw error
+      broken.set(ref, error)
+      this.#withheld += unknown.length
+      return []
+    }
   }
 
   /** Throws the index away and makes it anew. */
@@ -261,12 +349,13 @@ export class Log implements Disposable {
     this.heal(lock)
   }
 
-  /** Writes refs again that are gone although the index knows them and their commits are there. */
+  /** Writes refs again that are gone or cannot be read, although the index knows them and their commits are there. */
   restoreRefs(_lock: Exclusive): readonly string[] {
     const { fs, objects } = this.#surroundings
-    const refs = listRefs(fs, objects.folder, refPrefix)
-    const lost = [...this.#index.refs()].filter(([name]) => !refs.has(name))
-    for (const [name, commit] of lost) if (objects.has(commit)) writeRef(fs, objects.folder, name, commit)
+    const { refs } = this.#survey()
+    const lost = [...this.#index.refs()].filter(([name, commit]) => !refs.has(name) && objects.has(commit))
+    for (const [name, commit] of lost) writeRef(fs, objects.folder, name, commit)
+    if (lost.length > 0) this.#refsSeen = ''
     return lost.map(([name]) => name)
   }
 
@@ -279,7 +368,7 @@ export class Log implements Disposable {
   }
 
   #rememberRefs(): void {
-    this.#refsSeen = this.#refsSignature()
+    this.#refsSeen = this.#broken.size === 0 ? this.#refsSignature() : ''
   }
 
   // Every new tip is renamed into this one folder, so its stat tells whether anybody has published since we looked.
@@ -333,6 +422,14 @@ function removeIndex(fs: Fs, folder: AbsPath): void {
     const path = joinAbs(folder, name)
     if (fs.lstat(path) !== undefined) fs.unlink(path)
   }
+}
+
+function isBreak(error: unknown): error is UnturnError {
+  return isFailure(error, 'store-damaged') || isFailure(error, 'record-unreadable')
+}
+
+function unreadableRef(ref: string): UnturnError {
+  return damaged(`The history of a session cannot be found in the store (${ref} cannot be read).`, ref)
 }
 
 function lostRef(ref: string): UnturnError {

@@ -20,6 +20,11 @@ import { Shape, ShapeError } from './shape.ts'
 
 export const recordVersion = 1
 
+// Far above anything real; a number or a size beyond these was not written by Unturn.
+const mostSeq = 2 ** 48
+const mostBytes = 256 * 1024 * 1024
+const mostMs = 8.64e15 // the last moment that a Date can hold
+
 /** Where a session stands in its tree of turns. `before`: inside the turn, that step and all later ones are out. */
 export interface Point {
   readonly turn: TurnId | null
@@ -184,6 +189,7 @@ function textsOfPaths(value: unknown): unknown {
 /** The only door for `op.json`. A record of a newer version or a broken one is an error for that record alone (M14). */
 export function parseRecord(json: Buffer, operation: string): OperationRecord {
   try {
+    if (json.length > mostBytes) throw new ShapeError(`op.json is absurdly large, ${json.length} bytes`)
     const shape = Shape.parse(json.toString('utf8'), 'op.json')
     const version = shape.number('version')
     if (version !== recordVersion)
@@ -264,12 +270,18 @@ function recordOf(shape: Shape): OperationRecord {
 function commonOf(shape: Shape): Common {
   return {
     id: shape.text('id') as OpId,
-    seq: shape.number('seq'),
-    atMs: shape.number('atMs'),
+    seq: shape.whole('seq', 1, mostSeq),
+    atMs: timeOf(shape, 'atMs'),
     ...optional('session', shape.maybeText('session') as SessionId | undefined),
     ...optional('git', gitOf(shape.maybeObject('git'))),
     ...(shape.has('missed') ? { missed: shape.objects('missed').map(skippedOf) } : {}),
   }
+}
+
+function timeOf(shape: Shape, key: string): number {
+  const ms = shape.number(key)
+  if (Math.abs(ms) > mostMs) throw new ShapeError(`op.json.${key} is no time`)
+  return ms
 }
 
 function turnBeginOf(shape: Shape, common: Common): TurnBeginRecord {
@@ -302,7 +314,7 @@ function stepOf(shape: Shape, common: Common): StepRecord {
     paths: shape.texts('paths').map(pathOf),
     certainty: shape.oneOf('certainty', ['exact', 'inferred', 'shared']),
     ended: shape.flag('ended'),
-    beganMs: shape.number('beganMs'),
+    beganMs: timeOf(shape, 'beganMs'),
   }
 }
 

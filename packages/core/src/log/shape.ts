@@ -49,6 +49,14 @@ export class Shape {
     return typeof value === 'number' && Number.isFinite(value) ? value : this.#fail(key, 'a number')
   }
 
+  /** A whole number within these bounds: an absurd one would break whoever counts on from it. */
+  whole(key: string, least: number, most: number): number {
+    const value = this.number(key)
+    return Number.isInteger(value) && value >= least && value <= most
+      ? value
+      : this.#fail(key, `a whole number from ${least} to ${most}`)
+  }
+
   maybeNumber(key: string): number | undefined {
     return this.has(key) ? this.number(key) : undefined
   }

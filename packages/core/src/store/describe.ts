@@ -77,6 +77,12 @@ export class Describer implements AsyncDisposable {
   }
 }
 
+export interface PatchOptions {
+  readonly paths?: readonly RelPath[]
+  readonly context?: number
+  readonly stat?: boolean
+}
+
 /**
  * A unified diff for people and for `git apply`; with `stat`, a table of how much changed. With `paths`, only
  * what touches one of them, also as the old name of a rename.
@@ -85,16 +91,18 @@ export async function patch(
   git: Git,
   before: TreeId,
   after: TreeId,
-  options: { readonly paths?: readonly RelPath[]; readonly context?: number; readonly stat?: boolean } = {},
+  options: PatchOptions = {},
+  places: ReadOptions = {},
 ): Promise<Buffer> {
   if (before === after || options.paths?.length === 0) return Buffer.alloc(0)
   const trees = [...diffOptions, before, after]
   const asPatch = ['diff-tree', '-r', '--patch', `--unified=${options.context ?? 3}`, ...trees]
   const asTable = ['diff-tree', '-r', '--stat=100', ...trees]
-  if (options.paths === undefined) return (await git.run(options.stat === true ? asTable : asPatch)).stdout
+  if (options.paths === undefined)
+    return (await git.run(options.stat === true ? asTable : asPatch, places)).stdout
 
-  const touched = await rawChanges(git, before, after)
-  const chosen = sectionsOf((await git.run(asPatch)).stdout, touched, new Set(options.paths))
+  const touched = await rawChanges(git, before, after, places)
+  const chosen = sectionsOf((await git.run(asPatch, places)).stdout, touched, new Set(options.paths))
   if (options.stat !== true || chosen.length === 0) return chosen
   return (await git.run(['apply', '--stat'], { input: chosen })).stdout
 }
@@ -118,7 +126,7 @@ export interface Rename {
   readonly to: RelPath
 }
 
-type ReadOptions = Pick<GitRunOptions, 'objectDirectory' | 'alternates'>
+export type ReadOptions = Pick<GitRunOptions, 'objectDirectory' | 'alternates'>
 
 async function rawChanges(
   git: Git,

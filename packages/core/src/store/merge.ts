@@ -22,7 +22,7 @@ import {
   type TreeId,
 } from '../values.ts'
 import { storeDamaged } from './damage.ts'
-import { checkedPath, Fields, findRenames, type Rename } from './describe.ts'
+import { checkedPath, Fields, findRenames, patch, type Rename } from './describe.ts'
 import type { Git } from './git.ts'
 import { loosePath, readLoose } from './loose.ts'
 import { type Commit, ObjectBatch, type ObjectStore, type Objects } from './objects.ts'
@@ -208,6 +208,29 @@ export class MergeScratch implements AsyncDisposable, Objects {
     return this.#edited(ours, edits)
   }
 
+  tree(entries: readonly TreeEntry[]): TreeId {
+    return this.#made.tree(entries)
+  }
+
+  /** A commit for git to look at, gone with the scratch. */
+  commit(tree: TreeId, parents: readonly CommitId[]): CommitId {
+    this.#createFolder()
+    this.#publish(tree)
+    return this.#writeCommit(tree, parents)
+  }
+
+  /** A unified diff, also of trees that are only here. */
+  async patch(before: TreeId, after: TreeId): Promise<Buffer> {
+    this.#createFolder()
+    for (const tree of [before, after]) this.#publish(tree)
+    return patch(this.#git, before, after, {}, this.#places())
+  }
+
+  /** Asks git about what is here. */
+  async ask(args: readonly string[]): Promise<Buffer> {
+    return (await this.#git.run(args, this.#places())).stdout
+  }
+
   /** A tree made here, from one that is here or in the store. */
   edit(tree: TreeId, edits: ReadonlyMap<RelPath, Leaf | undefined>): TreeId {
     return this.#edited(tree, edits)
@@ -220,8 +243,8 @@ export class MergeScratch implements AsyncDisposable, Objects {
   async #mergeByGit(base: TreeId, ours: TreeId, theirs: TreeId): Promise<TreeMerge> {
     this.#createFolder()
     for (const tree of [base, ours, theirs]) this.#publish(tree)
-    const root = this.#writeCommit(base, undefined)
-    const commits = { ours: this.#writeCommit(ours, root), theirs: this.#writeCommit(theirs, root) }
+    const root = this.#writeCommit(base, [])
+    const commits = { ours: this.#writeCommit(ours, [root]), theirs: this.#writeCommit(theirs, [root]) }
     const args = ['merge-tree', '--write-tree', '-z', '--messages', commits.ours, commits.theirs]
     const run = await this.#git.run(args, { ...this.#places(), okCodes: [0, 1] })
     const report = parseReport(run.stdout.toString('latin1'), commits)
@@ -346,10 +369,10 @@ export class MergeScratch implements AsyncDisposable, Objects {
     if (!this.#store.has(id) && !this.#isLoose(id)) this.#writeLoose('blob', this.#made.readBlob(id))
   }
 
-  #writeCommit(tree: TreeId, parent: CommitId | undefined): CommitId {
+  #writeCommit(tree: TreeId, parents: readonly CommitId[]): CommitId {
     const who = 'Unturn <unturn@localhost> 0 +0000'
-    const parents = parent === undefined ? '' : `parent ${parent}\n`
-    const text = `tree ${tree}\n${parents}author ${who}\ncommitter ${who}\n\nmerge\n`
+    const lines = parents.map((parent) => `parent ${parent}\n`).join('')
+    const text = `tree ${tree}\n${lines}author ${who}\ncommitter ${who}\n\nmerge\n`
     return this.#writeLoose('commit', Buffer.from(text, 'latin1')) as CommitId
   }
 

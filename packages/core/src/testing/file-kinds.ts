@@ -58,7 +58,7 @@ export function makeKind(folder: string, kind: FileKind, mark: string): void {
     case 'symlink':
       return symlinkSync(`../nowhere-${mark}`, x)
     case 'symlink to a folder':
-      return symlinkSync('neighbour', x)
+      return symlinkSync(`../${mark}/neighbour`, x)
     case 'folder':
       mkdirSync(x)
       return write(`${x}/inside`, `inside ${mark}\n`)

@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { absPathUnchecked, type BlobId, type RelPath } from '../packages/core/src/values.ts'
-import { captureRules, packTracked } from '../packages/core/src/workspace/capture-rules.ts'
+import { bytesOfPaths, captureRules, packTracked } from '../packages/core/src/workspace/capture-rules.ts'
 import { readContents } from '../packages/core/src/workspace/content.ts'
 import { Scanner } from '../packages/core/src/workspace/scan.ts'
 import { StatCache } from '../packages/core/src/workspace/stat-cache.ts'
@@ -74,9 +74,9 @@ try {
   git('status', '--porcelain')
   const reference = await status('git status')
 
-  const tracked = packTracked(git('ls-files', '-z').split('\0').filter(Boolean) as RelPath[])
+  const tracked = packTracked(bytesOfPaths(git('ls-files', '-z').split('\0').filter(Boolean) as RelPath[]))
   await timed('packTracked', () =>
-    packTracked(git('ls-files', '-z').split('\0').filter(Boolean) as RelPath[]),
+    packTracked(bytesOfPaths(git('ls-files', '-z').split('\0').filter(Boolean) as RelPath[])),
   )
   const place = absPathUnchecked(root)
   for (const [name, rules] of [

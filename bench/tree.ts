@@ -119,20 +119,23 @@ export function pathOf(file: number): string {
   return `${folderOf(file)}/file-${file}.ts`
 }
 
-const words = 'value count index name state entry result config handler option buffer node'.split(' ')
-
-/** Looks like code and packs like code: few words, many numbers. */
+/** Looks like code: names that a file repeats and that most other files do not have. */
 export function textOf(file: number): string {
-  let seed = file * 2654435761
-  let text = `// file ${file}\n`
-  while (text.length < 2000) {
-    seed = (Math.imul(seed, 1103515245) + 12345) >>> 0
-    const word = words[(seed >>> 8) % words.length]
-    const other = words[(seed >>> 16) % words.length]
-    text += `export const ${word}${(seed >>> 5) % 1000} = ${other}(${seed % 100_000}, '${word}-${other}')\n`
+  let seed = Math.imul(file + 1, 2654435761) >>> 0
+  const random = (below: number) => {
+    seed ^= seed << 13
+    seed ^= seed >>> 17
+    seed ^= seed << 5
+    return (seed >>> 0) % below
   }
+  const names = Array.from({ length: 24 }, () => syllables[random(16)] + random(2 ** 30).toString(36))
+  const name = () => names[random(names.length)]
+  let text = `// file ${file}\n`
+  while (text.length < 2000) text += `  ${name()}.${name()}(${name()}, ${random(1000)})\n`
   return text
 }
+
+const syllables = 'get set is has to from on make read write find add drop next with parse'.split(' ')
 
 function editedText(path: string, edit: number): string {
   const file = Number(/file-(\d+)\.ts$/.exec(path)?.[1])

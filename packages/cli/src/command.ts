@@ -70,8 +70,8 @@ export class Context {
   }
 
   /** The workspace, if anything was ever captured in it: a question must not leave a store behind. */
-  async knownWorkspace(): Promise<Workspace | undefined> {
-    this.#workspace ??= await findWorkspace(this.folder, this.#openOptions())
+  async knownWorkspace(options: { readonly asFound?: boolean } = {}): Promise<Workspace | undefined> {
+    this.#workspace ??= await findWorkspace(this.folder, { ...this.#openOptions(), ...options })
     return this.#workspace
   }
 

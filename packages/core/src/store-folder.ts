@@ -59,8 +59,10 @@ function writeFacts(fs: Fs, folder: AbsPath, root: AbsPath, nowMs: number): void
   fs.syncFolder(folder)
 }
 
-export function openStore(fs: Fs, folders: StoreFolders): StoreFacts {
+/** Opens what was made before. What is missing and can be had again is made again. */
+export function openStore(fs: Fs, folders: StoreFolders, root: AbsPath, nowMs: number): StoreFacts {
   refuseUnsafe(fs, folders.folder)
+  writeFacts(fs, folders.folder, root, nowMs)
   for (const folder of [folders.journal, folders.staging, folders.scratch, folders.flights])
     ensureFolder(fs, folder)
   return readFacts(fs, joinAbs(folders.folder, 'workspace.json'))

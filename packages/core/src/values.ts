@@ -15,6 +15,13 @@ export type AbsPath = Brand<ByteString, 'AbsPath'>
 /** A place inside the workspace, as bytes, `/` between the names. Only `parseRelPath` makes one. */
 export type RelPath = Brand<ByteString, 'RelPath'>
 
+/** Many paths in one piece of memory, as bytes. */
+export interface PathBytes {
+  readonly bytes: Uint8Array
+  readonly starts: Uint32Array
+  readonly ends: Uint32Array
+}
+
 export type BlobId = Brand<string, 'BlobId'>
 export type TreeId = Brand<string, 'TreeId'>
 export type CommitId = Brand<string, 'CommitId'>

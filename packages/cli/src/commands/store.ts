@@ -56,7 +56,7 @@ export const doctorCommand: Command = {
   summary: 'check every object that the history names',
   options: [{ name: 'repair', help: 'rebuild the index and write lost refs again' }],
   run: async (context) => {
-    const workspace = await context.knownWorkspace()
+    const workspace = await context.knownWorkspace({ asFound: true })
     const findings =
       workspace === undefined ? [] : await workspace.doctor({ repair: context.args.has('repair') })
     const isWell = !findings.some((finding) => finding.severity === 'error')

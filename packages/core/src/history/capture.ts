@@ -5,15 +5,16 @@
  * operation that begins where the one before it ended: first the user's own edits, then the steps'.
  */
 
+import { isFailure } from '../errors.ts'
 import type { Flight } from '../log/flights.ts'
 import { type GitPosition, optional } from '../log/record.ts'
 import type { NewChange, Operation } from '../log/rows.ts'
 import { parseSkipped } from '../log/skipped-list.ts'
 import type { Attrs } from '../store/attrs.ts'
-import { permOf } from '../store/attrs.ts'
-import type { ObjectBatch, Objects } from '../store/objects.ts'
-import { diffTrees, editTree, findLeaf, hasFolder, type Leaf } from '../store/trees.ts'
-import { type Exclusive, foldersAbove, type RelPath, type Skipped } from '../values.ts'
+import { folderPermIn, permOf } from '../store/attrs.ts'
+import type { Objects } from '../store/objects.ts'
+import { diffTrees, findLeaf, hasFolder } from '../store/trees.ts'
+import type { Exclusive, RelPath, Skipped } from '../values.ts'
 import { attribute, type Claim } from './attribution.ts'
 import type { Engine } from './engine.ts'
 import {
@@ -24,7 +25,8 @@ import {
   observePaths,
   readLastKnown,
 } from './observe.ts'
-import { readState, type State, stateOf } from './snapshots.ts'
+import { partWay } from './part-way.ts'
+import { readState, type State } from './snapshots.ts'
 
 export interface CaptureWish {
   /** Look at these paths only. Absent: at everything. */
@@ -149,63 +151,8 @@ function missedBy(
   return seen.missedSince(isKept ? parseSkipped(engine.objects.readBlob(skipped)) : last.skipped)
 }
 
-/** `before`, with these paths as they are in `after`. */
-function partWay(batch: ObjectBatch, before: State, after: State, paths: readonly RelPath[]): State {
-  const edits = new Map<RelPath, Leaf | undefined>()
-  for (const path of paths) {
-    const leaf = findLeaf(batch, after.tree, path)
-    if (leaf !== undefined || findLeaf(batch, before.tree, path) !== undefined) edits.set(path, leaf)
-  }
-  const tree = editTree(batch, before.tree, edits)
-  const attrs: Attrs = {
-    defaults: before.attrs.defaults,
-    files: overlaid(before.attrs.files, after.attrs.files, paths),
-    ...foldersPartWay(batch, before, after, tree, paths),
-  }
-  return stateOf(tree, attrs, (bytes) => batch.blob(bytes))
-}
-
-// The folders around a path belong to it. Left to the next owner, one that the user emptied would look like the
-// agent's, and go with its turn.
-function foldersPartWay(
-  batch: ObjectBatch,
-  before: State,
-  after: State,
-  tree: State['tree'],
-  paths: readonly RelPath[],
-): Pick<Attrs, 'folders' | 'bare'> {
-  const folders = new Map(before.attrs.folders)
-  const bare = new Map(before.attrs.bare)
-  for (const folder of new Set(paths.flatMap((path) => [path, ...foldersAbove(path)]))) {
-    folders.delete(folder)
-    bare.delete(folder)
-    const old = folderPerm(batch, before, folder)
-    const now = folderPerm(batch, after, folder)
-    if (hasFolder(batch, tree, folder)) {
-      const perm = now ?? old ?? before.attrs.defaults.folder
-      if (perm !== before.attrs.defaults.folder) folders.set(folder, perm)
-    } else if (now !== undefined && (old !== undefined || after.attrs.bare.has(folder))) bare.set(folder, now)
-  }
-  return { folders, bare }
-}
-
-/** `under`, with what `over` says of these paths. */
-export function overlaid(
-  under: ReadonlyMap<RelPath, number>,
-  over: ReadonlyMap<RelPath, number>,
-  paths: readonly RelPath[],
-): ReadonlyMap<RelPath, number> {
-  const next = new Map(under)
-  for (const path of paths) {
-    const perm = over.get(path)
-    if (perm === undefined) next.delete(path)
-    else next.set(path, perm)
-  }
-  return next
-}
-
 /** Every path that differs between two states: content, kind, permission bits, and folders of their own. */
-function changedPaths(objects: Objects, before: State, after: State): readonly RelPath[] {
+export function changedPaths(objects: Objects, before: State, after: State): readonly RelPath[] {
   const paths = new Set(diffTrees(objects, before.tree, after.tree).map((diff) => diff.path))
   for (const { path } of permChanges(objects, before, after)) paths.add(path)
   for (const { path } of folderChanges(objects, before, after)) paths.add(path)
@@ -239,8 +186,8 @@ function folderChanges(objects: Objects, before: State, after: State): readonly 
       changes.push(bareChange(path, 'delete'))
   }
   for (const path of folderPermPaths(before.attrs, after.attrs)) {
-    const old = folderPerm(objects, before, path)
-    const now = folderPerm(objects, after, path)
+    const old = folderPermIn(objects, before, path)
+    const now = folderPermIn(objects, after, path)
     if (old !== undefined && now !== undefined && old !== now) changes.push(bareChange(path, 'mode'))
   }
   return changes
@@ -253,15 +200,6 @@ function folderPermPaths(before: Attrs, after: Attrs): ReadonlySet<RelPath> {
     ...before.bare.keys(),
     ...after.bare.keys(),
   ])
-}
-
-function folderPerm(objects: Objects, state: State, path: RelPath): number | undefined {
-  const { bare, folders, defaults } = state.attrs
-  return (
-    bare.get(path) ??
-    folders.get(path) ??
-    (hasFolder(objects, state.tree, path) ? defaults.folder : undefined)
-  )
 }
 
 function bareChange(path: RelPath, kind: NewChange['kind']): NewChange {
@@ -295,5 +233,13 @@ export async function describeOperation(engine: Engine, operation: Operation): P
 
 /** After a crash or a rebuild some operations have no changes in the index yet. */
 export async function describeAll(engine: Engine): Promise<void> {
-  for (const operation of engine.log.index.undescribed()) await describeOperation(engine, operation)
+  for (const operation of engine.log.index.undescribed()) {
+    try {
+      await describeOperation(engine, operation)
+    } catch (error) {
+      // One damaged operation must not keep all others from being used (K7, M14).
+      if (!isFailure(error, 'store-damaged') && !isFailure(error, 'git-failed')) throw error
+      engine.warn(`The changes of operation ${operation.record.id} cannot be told: ${error.message}`)
+    }
+  }
 }

@@ -2,19 +2,19 @@
 
 import type { Exclusive, SessionId, StepId, TurnId } from '../values.ts'
 import type { Engine } from './engine.ts'
-import { readTurnTree, revertedTurns } from './points.ts'
+import { pathTo, readTurnTree, revertedTurns } from './points.ts'
 import { appendNote } from './recording.ts'
 
 export interface Cleaned {
   readonly turns: readonly TurnId[]
-  /** Later steps of the turn that the head stands inside of. */
+  /** Later steps of turns that the way to the head leaves half-way. */
   readonly steps: readonly StepId[]
 }
 
 export function cleanup(engine: Engine, session: SessionId, lock: Exclusive): Cleaned {
   const tree = readTurnTree(engine, session)
   const turns = revertedTurns(tree).map((turn) => turn.id)
-  const steps = stepsBeyond(engine, tree.head.turn, tree.head.before)
+  const steps = pathTo(tree, tree.head).flatMap(({ turn, before }) => stepsBeyond(engine, turn, before))
   if (turns.length === 0 && steps.length === 0) return { turns, steps }
   appendNote(engine, { kind: 'cleanup', session, turns, steps }, lock)
   return { turns, steps }

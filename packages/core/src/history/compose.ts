@@ -5,13 +5,14 @@
  *   bring in   the inverse of the stage that took it out; where that is not to be had, the change itself again
  */
 
-import type { Stage } from '../log/record.ts'
+import type { OperationRecord, Stage } from '../log/record.ts'
 import type { Operation } from '../log/rows.ts'
 import type { MergeScratch, OnConflict, TreeConflict } from '../store/merge.ts'
-import { diffTrees, findLeaf, type Leaf } from '../store/trees.ts'
 import type { RelPath, TurnId } from '../values.ts'
+import { changedPaths } from './capture.ts'
 import type { Engine } from './engine.ts'
-import { mergeStates, readState, type State, sameSnapshot, stateOf } from './snapshots.ts'
+import { partWay } from './part-way.ts'
+import { mergeStates, readState, type State, sameSnapshot } from './snapshots.ts'
 
 /** Some operations, or some paths of them, that go one way together. */
 export interface Portion {
@@ -173,11 +174,7 @@ function pathsToMove(
 export function touchedPaths(engine: Engine, operation: Operation): readonly RelPath[] {
   const before = readState(engine.objects, operation.before)
   const after = readState(engine.objects, operation.after)
-  const paths = new Set(diffTrees(engine.objects, before.tree, after.tree).map((diff) => diff.path))
-  for (const path of [...before.attrs.files.keys(), ...after.attrs.files.keys()]) {
-    if (before.attrs.files.get(path) !== after.attrs.files.get(path)) paths.add(path)
-  }
-  return [...paths]
+  return changedPaths(engine.objects, before, after)
 }
 
 /** `after`, and `after` with only the chosen paths put back. */
@@ -189,16 +186,7 @@ function narrow(
 ): Side {
   const before = readState(engine.objects, operation.before)
   const after = readState(engine.objects, operation.after)
-  const edits = new Map<RelPath, Leaf | undefined>()
-  const files = new Map(after.attrs.files)
-  for (const path of paths) {
-    edits.set(path, findLeaf(engine.objects, before.tree, path))
-    const perm = before.attrs.files.get(path)
-    if (perm === undefined) files.delete(path)
-    else files.set(path, perm)
-  }
-  const tree = scratch.edit(after.tree, edits)
-  return { base: after, theirs: stateOf(tree, { ...after.attrs, files }, (bytes) => scratch.blob(bytes)) }
+  return { base: after, theirs: partWay(scratch, after, before, paths) }
 }
 
 function isIn(engine: Engine, operation: Operation): boolean {
@@ -209,7 +197,14 @@ function isIn(engine: Engine, operation: Operation): boolean {
 function isOutByMove(engine: Engine, operation: Operation): boolean {
   const out = engine.log.index.outsOf(operation.record.seq).find((row) => row.path === '')
   const by = out === undefined ? undefined : engine.log.index.operationAt(out.bySeq)?.record
-  return by !== undefined && (by.kind !== 'rollback' || by.to !== undefined)
+  return by !== undefined && isMove(engine, by)
+}
+
+// The inverse of an undo, and the inverse of that, are moves like the undo itself, with the head or without.
+function isMove(engine: Engine, record: OperationRecord): boolean {
+  if (record.kind !== 'rollback') return true
+  const inverted = record.of === undefined ? undefined : engine.log.index.findOperation(record.of)
+  return inverted === undefined ? record.to !== undefined : isMove(engine, inverted.record)
 }
 
 /**

@@ -16,12 +16,12 @@ test('[H252] a conflict names the later turn that stands on what would be taken 
 })
 
 test('[H252] the user is named as such, and each overlapping block is shown', async () => {
-  await using w = await workspace({ 'a.txt': '1\n2\n3\n4\n5\n6\n7\n' })
-  await w.turn('both', { 'a.txt': '1\nB\n3\n4\n5\nF\n7\n' })
-  w.userWrites({ 'a.txt': '1\nmine\n3\n4\n5\nmine too\n7\n' })
+  await using w = await workspace({ 'a.txt': '1\n2\n3\n4\n5\n6\n7\n8\n9\n' })
+  await w.turn('both', { 'a.txt': '1\nB\n3\n4\n5\n6\n7\nH\n9\n' })
+  w.userWrites({ 'a.txt': '1\nmine\n3\n4\n5\n6\n7\nmine too\n9\n' })
   const outcome = await w.undo()
   expect(outcome.conflicts).toMatchObject([
-    { ours: 'mine\n…\nmine too', theirs: '2\n…\n6', later: [{ actor: 'user' }] },
+    { ours: 'mine\n…\nmine too', theirs: '2\n…\n8', later: [{ actor: 'user' }] },
   ])
 })
 

@@ -1,10 +1,13 @@
 /** Doctor: checks everything that the history stands on, and mends what can be mended without guessing. */
 
 import { UnturnError } from '../errors.ts'
+import { failureOf } from '../failures.ts'
+import { IndexDb } from '../log/index-db.ts'
+import type { Logged } from '../log/log.ts'
 import type { Operation } from '../log/rows.ts'
+import { isDamaged } from '../log/sqlite.ts'
 import type { Objects } from '../store/objects.ts'
-import type { BlobId, Exclusive, ObjectId, TreeId } from '../values.ts'
-import { describeAll } from './capture.ts'
+import type { BlobId, Exclusive, TreeId } from '../values.ts'
 import type { Engine } from './engine.ts'
 
 export interface Finding {
@@ -14,41 +17,60 @@ export interface Finding {
   readonly operation?: string
 }
 
-/** Reads and checks every object that an operation names. Changes nothing unless asked to repair. */
-export async function examine(
-  engine: Engine,
-  options: { readonly repair: boolean },
-  lock: Exclusive,
-): Promise<readonly Finding[]> {
-  const findings: Finding[] = []
-  if (options.repair) findings.push(...(await repair(engine, lock)))
-  for (const { pack, reason } of engine.objects.damage())
-    findings.push(error(`the pack ${pack} cannot be read: ${reason}`))
+/** Reads and checks every object that an operation names. Changes nothing. */
+export function examine(engine: Engine): readonly Finding[] {
+  const { operations, problems } = engine.log.readAll()
   const checked = new Set<string>()
-  for (const operation of engine.log.index.operations({}))
-    findings.push(...checkOperation(engine, operation, checked))
-  findings.push(...checkChain(engine), ...checkIndex(engine))
-  return findings
+  return [
+    ...engine.objects.damage().map(({ pack, reason }) => error(`the pack ${pack} cannot be read: ${reason}`)),
+    ...[...messagesOf([...problems, ...engine.log.broken.values()])].map((what) => error(what)),
+    ...operations.flatMap(({ operation }) => checkOperation(engine, operation, checked)),
+    ...checkChain(operations),
+    ...(problems.length === 0 && engine.log.broken.size === 0 ? checkIndex(engine, operations) : []),
+  ]
 }
 
-async function repair(engine: Engine, lock: Exclusive): Promise<readonly Finding[]> {
-  const refs = engine.log.restoreRefs(lock)
+function messagesOf(problems: readonly UnturnError[]): ReadonlySet<string> {
+  return new Set(problems.map(({ message }) => message))
+}
+
+/** What can be had again without guessing: refs that the index knows, and the index itself, from the log. */
+export async function mend(engine: Engine, lock: Exclusive): Promise<readonly Finding[]> {
+  const refs = restoredRefs(engine, lock)
   engine.log.rebuild(lock)
-  await describeAll(engine)
   return [
     ...refs.map((ref) => mended(`${ref} was gone and has been written again`)),
     mended('the query index was rebuilt from the log'),
   ]
 }
 
+function restoredRefs(engine: Engine, lock: Exclusive): readonly string[] {
+  try {
+    return engine.log.restoreRefs(lock)
+  } catch (thrown) {
+    if (!isDamaged(thrown)) throw thrown
+    return [] // the index is damaged, too: nobody knows any more what was there
+  }
+}
+
+/** What keeps a store from being used, as a finding. */
+export async function unsettled(settle: () => Promise<void>): Promise<readonly Finding[]> {
+  try {
+    await settle()
+    return []
+  } catch (thrown) {
+    const failure = failureOf(thrown)
+    if (failure === undefined) throw thrown
+    return [error(failure.message)]
+  }
+}
+
 function checkOperation(engine: Engine, operation: Operation, checked: Set<string>): readonly Finding[] {
   const { id } = operation.record
-  try {
-    const { tree } = engine.objects.readCommit(operation.commit)
-    return checkTree(engine.objects, tree, checked).map((what) => error(what, id))
-  } catch (thrown) {
-    return [error(messageOf(thrown), id)]
-  }
+  const problems: string[] = []
+  const commit = attempt(() => engine.objects.readCommit(operation.commit), problems)
+  if (commit !== undefined) problems.push(...checkTree(engine.objects, commit.tree, checked))
+  return problems.map((what) => error(what, id))
 }
 
 // Every object once: operations share most of their trees with the one before.
@@ -71,39 +93,48 @@ function attempt<T>(read: () => T, problems: string[]): T | undefined {
     return read()
   } catch (thrown) {
     if (!(thrown instanceof UnturnError)) throw thrown
-    problems.push(messageOf(thrown))
+    problems.push(thrown.message)
     return undefined
   }
 }
 
-/** Operations are one chain of states: each begins where the one before it ended. */
-function checkChain(engine: Engine): readonly Finding[] {
-  const findings: Finding[] = []
-  const operations = [...engine.log.index.operations({})].reverse()
-  operations.forEach((operation, at) => {
-    const previous = operations[at - 1]
-    if (previous === undefined || previous.record.seq + 1 !== operation.record.seq) return
-    if (previous.after.tree === operation.before.tree && previous.after.attrs === operation.before.attrs)
-      return
-    findings.push(warning('it does not begin where the operation before it ended', operation.record.id))
+/** Operations are one chain of states: each begins where the one before it ended, and none is missing. */
+function checkChain(operations: readonly Logged[]): readonly Finding[] {
+  return operations.flatMap(({ operation }, at) => {
+    const previous = operations[at - 1]?.operation
+    const { seq, id } = operation.record
+    const expected = (previous?.record.seq ?? 0) + 1
+    if (seq !== expected)
+      return [warning(`no session's history has the operations numbered ${expected} to ${seq - 1}`, id)]
+    if (previous === undefined || sameState(previous, operation)) return []
+    return [warning('it does not begin where the operation before it ended', id)]
   })
-  return findings
 }
 
-function checkIndex(engine: Engine): readonly Finding[] {
-  const findings: Finding[] = []
-  for (const [ref, tip] of engine.log.index.refs()) {
-    if (engine.objects.verify(tip as ObjectId) !== 'ok')
-      findings.push(error(`${ref} names a commit that is not there`))
+function sameState(previous: Operation, next: Operation): boolean {
+  return previous.after.tree === next.before.tree && previous.after.attrs === next.before.attrs
+}
+
+/** The index holds nothing that the log does not: made anew in memory, it is the same. */
+function checkIndex(engine: Engine, operations: readonly Logged[]): readonly Finding[] {
+  try {
+    using fresh = IndexDb.inMemory()
+    fresh.atomically(() => {
+      for (const { ref, operation } of operations) fresh.project(operation, ref)
+    })
+    const undescribed = engine.log.index.undescribed().length
+    return [
+      ...(fresh.fingerprint() === engine.log.index.fingerprint() ? [] : [error(indexDiffers)]),
+      ...(undescribed === 0 ? [] : [warning(`${undescribed} operations have no changes in the index yet`)]),
+    ]
+  } catch (thrown) {
+    const failure = failureOf(thrown)
+    if (failure === undefined) throw thrown
+    return [error(failure.message)]
   }
-  const undescribed = engine.log.index.undescribed().length
-  if (undescribed > 0) findings.push(warning(`${undescribed} operations have no changes in the index yet`))
-  return findings
 }
 
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown)
-}
+const indexDiffers = 'the query index does not agree with the history; "unturn doctor --repair" makes it anew'
 
 function error(what: string, operation?: string): Finding {
   return operation === undefined ? { severity: 'error', what } : { severity: 'error', what, operation }

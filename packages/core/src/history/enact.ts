@@ -1,12 +1,14 @@
 /** From a composed state to the disk: plan, one journaled apply, one operation. The only way into the workspace. */
 
 import { UnturnError } from '../errors.ts'
-import type { Draft, OperationRecord } from '../log/record.ts'
+import { failureOf } from '../failures.ts'
+import { type Draft, type OperationRecord, optional } from '../log/record.ts'
 import { Shape } from '../log/shape.ts'
+import { serializeSkipped } from '../log/skipped-list.ts'
 import { folderPermOf, planBetween, type SnapshotPlan } from '../store/attrs.ts'
 import { MergeScratch } from '../store/merge.ts'
 import type { ObjectBatch, Objects } from '../store/objects.ts'
-import { findLeaf, hasFolder, type Leaf } from '../store/trees.ts'
+import { hasFolder } from '../store/trees.ts'
 import {
   type BlobId,
   type CommitId,
@@ -16,12 +18,13 @@ import {
   type RelPath,
 } from '../values.ts'
 import { type ApplyContext, apply, type Left, obstacles, recover } from '../workspace/apply.ts'
-import { capture, describeOperation, overlaid } from './capture.ts'
+import { capture, describeOperation } from './capture.ts'
 import type { Composition } from './compose.ts'
 import { conflictOf, conflictOfLeft } from './conflicts.ts'
 import type { Engine } from './engine.ts'
 import type { LastKnown } from './observe.ts'
 import { type Conflict, type FileOutcome, filesOf } from './outcome.ts'
+import { partWay } from './part-way.ts'
 import { type State, stateOf } from './snapshots.ts'
 
 export type OnConflict = 'abort' | 'keep' | 'overwrite' | 'markers'
@@ -32,6 +35,19 @@ export interface EnactWish {
   /** Composes the wanted state from the one that was just captured. May be asked again after somebody saved a file. */
   readonly compose: (scratch: MergeScratch, now: LastKnown) => Promise<Composition>
   readonly draft: (composition: Composition) => Draft
+  /**
+   * Look at these paths only. Good for a change that stays within them: cost does not grow with the workspace. Where
+   * more turns out to be needed (a conflict, a folder that comes or goes), the whole workspace is looked at after all.
+   */
+  readonly paths?: readonly RelPath[]
+  /** Told what is about to be written, before a byte is; throwing here leaves everything as it is. */
+  readonly onPlan?: (planned: Planned) => void
+}
+
+/** What an operation is about to do to the files; in a dry run, what it would do. */
+export interface Planned {
+  readonly plan: SnapshotPlan
+  readonly conflicts: readonly Conflict[]
 }
 
 export interface Enacted {
@@ -46,9 +62,13 @@ const mostTries = 4
 
 export async function enact(engine: Engine, wish: EnactWish, lock: Exclusive): Promise<Enacted> {
   for (let attempt = 1; ; attempt += 1) {
-    const enacted = await tryOnce(engine, wish, attempt === mostTries, lock)
+    const enacted = await tryOnce(engine, attempt === 1 ? wish : everywhere(wish), attempt >= mostTries, lock)
     if (enacted !== 'again') return enacted
   }
+}
+
+function everywhere({ paths: _, ...wish }: EnactWish): EnactWish {
+  return wish
 }
 
 /** `again`: somebody saved a file between the look and the write. A new look merges it in, too. */
@@ -58,25 +78,36 @@ async function tryOnce(
   isLast: boolean,
   lock: Exclusive,
 ): Promise<Enacted | 'again'> {
-  const { last: now } = await capture(engine, {}, lock)
+  const narrow = wish.paths !== undefined
+  const { last: now } = await capture(engine, optional('paths', wish.paths), lock)
   await using scratch = MergeScratch.open(engine.fs, engine.objects, engine.git, engine.folders.scratch)
   const composition = await wish.compose(scratch, now)
   const conflicts = composition.conflicts.map((conflict) =>
     conflictOf(engine, scratch, conflict, composition.stages),
   )
+  if (conflicts.length > 0 && narrow) return 'again'
   if (conflicts.length > 0 && wish.onConflict === 'abort') return { kind: 'conflicts', files: [], conflicts }
 
   const planned = planBetween(scratch, now.state, composition.state)
+  if (narrow && movesFolders(planned)) return 'again'
   const blocked = obstacles(contextOf(engine, scratch), planned)
   if (await adopt(engine, blocked, lock)) return 'again'
   conflicts.push(...blocked.map(conflictOfLeft))
   if (blocked.length > 0 && wish.onConflict === 'abort') return { kind: 'conflicts', files: [], conflicts }
 
   const open =
-    blocked.length === 0 ? composition.state : asNow(scratch, composition.state, now.state, blocked)
+    blocked.length === 0
+      ? composition.state
+      : partWay(
+          scratch,
+          composition.state,
+          now.state,
+          blocked.map(({ path }) => path),
+        )
   const state = withFullFolders(scratch, open, now)
   const plan = state === composition.state ? planned : planBetween(scratch, now.state, state)
   const files = filesOf(plan, composition.merged)
+  wish.onPlan?.({ plan, conflicts })
   if (wish.dryRun) {
     const patch = (await scratch.patch(now.state.tree, state.tree)).toString('utf8')
     return { kind: 'planned', files, conflicts, patch }
@@ -89,10 +120,27 @@ async function tryOnce(
     if (!isLast) return 'again'
     throw keepsChanging()
   }
-  await describeOperation(engine, engine.log.readOperation(done.commit))
+  await describeLater(engine, done.commit)
   conflicts.push(...done.left.map(conflictOfLeft))
   const left = new Set(done.left.map(({ path }) => path))
   return { kind: 'done', op: done.op, files: files.filter(({ path }) => !left.has(path)), conflicts }
+}
+
+// What else lies in a folder, a look at a few paths does not know.
+function movesFolders({ folders }: SnapshotPlan): boolean {
+  return folders.create.length > 0 || folders.remove.length > 0
+}
+
+// The operation has happened. Its changes in the index are derived data: the next command makes up for them, and a
+// failure reported now would make somebody undo twice.
+async function describeLater(engine: Engine, commit: CommitId): Promise<void> {
+  try {
+    await describeOperation(engine, engine.log.readOperation(commit))
+  } catch (error) {
+    const failure = failureOf(error)
+    if (failure === undefined) throw error
+    engine.warn(`What this changed could not be counted yet: ${failure.message}`)
+  }
 }
 
 // A file that no capture has seen stands where one is to come back: an ignored one, say. Once it is captured, it is a
@@ -102,20 +150,6 @@ async function adopt(engine: Engine, blocked: readonly Left[], lock: Exclusive):
   if (occupied.length === 0) return false
   const { operations } = await capture(engine, { paths: occupied, label: 'found in the way' }, lock)
   return operations.length > 0
-}
-
-/** The state, but with the blocked paths as they are now. */
-function asNow(scratch: MergeScratch, state: State, now: State, blocked: readonly Left[]): State {
-  const paths = blocked.map(({ path }) => path)
-  const edits = new Map<RelPath, Leaf | undefined>()
-  for (const path of paths) edits.set(path, findLeaf(scratch, now.tree, path))
-  const attrs = {
-    defaults: state.attrs.defaults,
-    files: overlaid(state.attrs.files, now.attrs.files, paths),
-    folders: overlaid(state.attrs.folders, now.attrs.folders, paths),
-    bare: overlaid(state.attrs.bare, now.attrs.bare, paths),
-  }
-  return stateOf(scratch.edit(state.tree, edits), attrs, (bytes) => scratch.blob(bytes))
 }
 
 // A folder in which something uncaptured lies, a nested repository's .git for instance, stays when all else in it goes.
@@ -151,7 +185,8 @@ function carryOut(engine: Engine, work: Work, lock: Exclusive): CarriedOut {
   const taken = {
     before: now.state.snapshot,
     after: state.snapshot,
-    skipped: now.skippedBlob,
+    // The look before may have found nothing to record, and then it has stored nothing, not even this list.
+    skipped: batch.blob(serializeSkipped(now.skipped)),
     stages: composition.states.map((stage) => stage.snapshot),
   }
   const { commit, ref, operation } = engine.log.prepare(batch, work.draft, taken, lock)

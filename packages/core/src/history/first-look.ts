@@ -6,7 +6,7 @@
 
 import { borrowPacks } from '../store/borrow.ts'
 import type { ObjectBatch } from '../store/objects.ts'
-import { listPacks, type TrackedEntry, type TrackedFiles } from '../store/user-git.ts'
+import { listPacks, type TrackedFiles } from '../store/user-git.ts'
 import { type BlobId, nameOf, type RelPath } from '../values.ts'
 import { type Content, readContents } from '../workspace/content.ts'
 import type { Scan, SeenFile } from '../workspace/scan.ts'
@@ -41,9 +41,10 @@ async function borrow(engine: Engine, scan: Scan): Promise<ReadonlyMap<SeenFile,
 
 // Git obeys an attribute file that is ignored, too, and where one is missing on disk it takes it from the index.
 function attributeFiles(scan: Scan, tracked: TrackedFiles): readonly RelPath[] {
-  const found = new Set<RelPath>()
-  for (const places of [scan.changed, scan.skipped, tracked.entries()])
-    for (const { path } of places) if (nameOf(path) === '.gitattributes') found.add(path)
+  const name = '.gitattributes'
+  const found = new Set(tracked.pathsNamed(name))
+  for (const places of [scan.changed, scan.skipped])
+    for (const { path } of places) if (path.endsWith(name) && nameOf(path) === name) found.add(path)
   return [...found]
 }
 
@@ -54,23 +55,8 @@ function cleanFiles(
 ): ReadonlyMap<SeenFile, BlobId> {
   const clean = new Map<SeenFile, BlobId>()
   for (const file of files) {
-    const entry = tracked.entry(file.path)
-    if (entry === undefined || !isStatClean(file, entry, tracked.mtimeMs) || mayConvert(file.path)) continue
-    clean.set(file, entry.id as BlobId)
+    const blob = file.kind === 'file' ? tracked.cleanBlob(file.path, file) : undefined
+    if (blob !== undefined && !mayConvert(file.path)) clean.set(file, blob as BlobId)
   }
   return clean
-}
-
-// A file as young as the index may have been written right after git looked at it (git's own racy rule).
-function isStatClean(file: SeenFile, entry: TrackedEntry, indexMtimeMs: number): boolean {
-  return (
-    file.kind === 'file' &&
-    (entry.mode & 0o170000) === 0o100000 &&
-    !entry.intentToAdd &&
-    entry.size === file.size % 2 ** 32 &&
-    entry.mtimeMs === file.mtimeMs &&
-    entry.ctimeMs === file.ctimeMs &&
-    entry.ino === file.ino % 2 ** 32 &&
-    entry.mtimeMs < indexMtimeMs
-  )
 }

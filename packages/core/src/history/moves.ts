@@ -3,16 +3,19 @@
 import { UnturnError } from '../errors.ts'
 import type { Draft, Point } from '../log/record.ts'
 import { optional } from '../log/record.ts'
+import { parseSkipped } from '../log/skipped-list.ts'
 import type { MergeScratch } from '../store/merge.ts'
-import type { Exclusive, SessionId, Snapshot, StepId, TurnId } from '../values.ts'
+import { diffTrees } from '../store/trees.ts'
+import type { BlobId, Exclusive, SessionId, Snapshot, StepId, TurnId } from '../values.ts'
 import { moveUserBranch } from './branch.ts'
 import { capture } from './capture.ts'
 import { bringIn, type Composition, composeFrom, takeOut } from './compose.ts'
-import { enact, type OnConflict } from './enact.ts'
+import { enact, type OnConflict, type Planned } from './enact.ts'
 import type { Engine } from './engine.ts'
 import { notUndoneOf } from './not-undone.ts'
-import type { LastKnown } from './observe.ts'
+import { type LastKnown, stoodSkipped } from './observe.ts'
 import type { Outcome } from './outcome.ts'
+import { partWay } from './part-way.ts'
 import {
   pathTo,
   pointAtStep,
@@ -24,7 +27,7 @@ import {
   wayBetween,
 } from './points.ts'
 import { closeTurn, commitsSince, requireTurn, unknownId, whyRunning } from './recording.ts'
-import { readState, sameSnapshot } from './snapshots.ts'
+import { readState, type State, sameSnapshot } from './snapshots.ts'
 
 export interface MoveWish {
   readonly session: SessionId
@@ -34,6 +37,14 @@ export interface MoveWish {
   readonly evenIfRunning?: boolean
   /** Also move the user's branch back over commits that the undone turns made. */
   readonly git?: boolean
+  /** Told what is about to be written, before a byte is; throwing here leaves everything as it is. */
+  readonly onPlan?: (planned: PlannedMove) => void
+}
+
+/** Where the head would go, and what that does to the files. */
+export interface PlannedMove extends Planned {
+  readonly from: Point
+  readonly to: Point
 }
 
 export interface UndoWish extends MoveWish {
@@ -87,12 +98,13 @@ export async function restore(engine: Engine, wish: RestoreWish, lock: Exclusive
         ? { turn: turn.id }
         : turn.parent
       : pointAtStep(engine, turn, wish.step, wish.side)
-  const exactly = wish.exact === true ? snapshotAt(engine, wish) : undefined
+  const exactly = wish.exact === true ? momentOf(engine, wish) : undefined
   return move(engine, 'restore', tree, to, { ...wish, ...optional('exactly', exactly) }, lock)
 }
 
 // R1: somebody at work is not undone under his hands; a turn that nobody works at any more is closed first.
 async function settledTree(engine: Engine, wish: MoveWish, lock: Exclusive): Promise<TurnTree> {
+  engine.log.requireSound(wish.session)
   for (const turn of engine.log.index.openTurns(wish.session)) {
     const why = whyRunning(engine, turn)
     if (why !== undefined && wish.evenIfRunning !== true) throw turnRunning(turn.id, why)
@@ -119,7 +131,7 @@ async function move(
   kind: 'undo' | 'redo' | 'restore',
   tree: TurnTree,
   to: Point,
-  wish: MoveWish & { readonly exactly?: Snapshot },
+  wish: MoveWish & { readonly exactly?: Moment },
   lock: Exclusive,
 ): Promise<Outcome> {
   const way = wayBetween(engine, tree, tree.head, to)
@@ -143,6 +155,7 @@ async function move(
         exact: exactly !== undefined,
         git: engine.user.position(),
       }),
+      onPlan: (planned) => wish.onPlan?.({ ...planned, from: tree.head, to }),
     },
     lock,
   )
@@ -180,10 +193,10 @@ async function goExactly(
   scratch: MergeScratch,
   now: LastKnown,
   way: Way,
-  snapshot: Snapshot,
+  then: Moment,
 ): Promise<Composition> {
   const composed = await follow(engine, scratch, now, way, 'overwrite')
-  const state = readState(engine.objects, snapshot)
+  const state = asThen(engine, scratch, composed.state, then)
   if (sameSnapshot(state.snapshot, composed.state.snapshot)) return { ...composed, conflicts: [] }
   const rest = { turn: null, way: 'out', ops: [] } as const
   return {
@@ -195,12 +208,31 @@ async function goExactly(
   }
 }
 
-/** The whole workspace as it was when the turn, or the step, began or ended. */
-function snapshotAt(engine: Engine, wish: RestoreWish): Snapshot | undefined {
+// A path that stood there uncaptured is missing from the snapshot, and was not missing from the workspace (P4).
+function asThen(engine: Engine, scratch: MergeScratch, composed: State, then: Moment): State {
+  const state = readState(engine.objects, then.snapshot)
+  const skipped = parseSkipped(engine.objects.readBlob(then.skipped))
+  if (skipped.size === 0) return state
+  const later = diffTrees(scratch, state.tree, composed.tree).filter((diff) => diff.before === undefined)
+  const uncaptured = later.map((diff) => diff.path).filter((path) => stoodSkipped(path, skipped))
+  return uncaptured.length === 0 ? state : partWay(scratch, state, composed, uncaptured)
+}
+
+/** The whole workspace as it was captured at some time, and what was there beside it. */
+interface Moment {
+  readonly snapshot: Snapshot
+  readonly skipped: BlobId
+}
+
+/** When the turn, or the step, began or ended. */
+function momentOf(engine: Engine, wish: RestoreWish): Moment | undefined {
   const { index } = engine.log
   const operations =
     wish.step === undefined ? index.operationsOfTurn(wish.turn) : index.operationsOfStep(wish.step)
-  return wish.side === 'before' ? operations[0]?.before : operations.at(-1)?.after
+  const operation = wish.side === 'before' ? operations[0] : operations.at(-1)
+  if (operation === undefined) return undefined
+  const snapshot = wish.side === 'before' ? operation.before : operation.after
+  return { snapshot, skipped: operation.skipped }
 }
 
 function promptToEdit(tree: TurnTree, reverted: readonly TurnId[]): string | undefined {

@@ -22,7 +22,17 @@ export interface TurnTree {
 export function readTurnTree(engine: Engine, session: SessionId): TurnTree {
   const turns = new Map(engine.log.index.turns(session).map((turn) => [turn.id, turn]))
   const head = engine.log.index.findSession(session)?.head ?? { turn: null }
-  return { session, head, turns }
+  return { session, head: nearestExisting(engine, turns, head), turns }
+}
+
+// A head that names a turn or a step that was cleaned up stands nowhere: undo would find nothing, and the turns before
+// it would count as reverted. It stands at the nearest one above that is still there.
+function nearestExisting(engine: Engine, turns: TurnTree['turns'], head: Point): Point {
+  const { index } = engine.log
+  let at = head
+  while (at.turn !== null && !turns.has(at.turn))
+    at = index.findTurnEvenRemoved(at.turn)?.parent ?? { turn: null }
+  return at.before !== undefined && index.findStep(at.before) === undefined ? { turn: at.turn } : at
 }
 
 /** The turns from the beginning to a point, oldest first; the last one may be cut short. */

@@ -120,7 +120,8 @@ function findByPart(engine: Engine, turn: TurnId, part: string): StepId | undefi
   return flying?.step ?? engine.log.index.findStepByPart(turn, part)?.id
 }
 
-function endImplicit(engine: Engine, turn: TurnId): void {
+/** A turn that reports what it does is no longer taken for one step. */
+export function endImplicit(engine: Engine, turn: TurnId): void {
   for (const flight of engine.flights.list())
     if (flight.implicit && flight.turn === turn) engine.flights.end(flight.step)
 }

@@ -301,7 +301,7 @@ test('[H46] [D11] the head, the one before and a short id resolve; an unknown or
   const ids = ['taa1', 'tab2', 'tb33']
   await using w = await workspace(
     {},
-    { newId: (letter) => (letter === 't' ? (ids.shift() ?? '') : `${letter}${(n += 1)}`) },
+    { newId: (letter) => (letter === 't' ? (ids.shift() ?? '') : `${letter}${n++}`) },
   )
   const turns = [await add(w, 1), await add(w, 2), await add(w, 3)] as const
   const { engine } = w.workspace

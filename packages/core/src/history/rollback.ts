@@ -15,7 +15,7 @@ import {
   takeOut,
   touchedPaths,
 } from './compose.ts'
-import { enact, type OnConflict } from './enact.ts'
+import { enact, type OnConflict, type Planned } from './enact.ts'
 import type { Engine } from './engine.ts'
 import { leftoversOf } from './not-undone.ts'
 import type { Outcome } from './outcome.ts'
@@ -29,6 +29,10 @@ export interface RollbackWish {
   /** The session whose head the answer names, and the one that selectors without an id of their own look in. */
   readonly session?: SessionId
   readonly selection: Selection
+  /** `selected`: looks at the selected paths only, as long as that is enough to tell what to do. */
+  readonly look?: 'everywhere' | 'selected'
+  /** Told what is about to be written, before a byte is; throwing here leaves everything as it is. */
+  readonly onPlan?: (planned: Planned) => void
 }
 
 export interface Selection
@@ -84,6 +88,7 @@ async function rollbackMove(
         ...(back === undefined ? {} : { from: back.from, to: back.to }),
         git: engine.user.position(),
       }),
+      ...optional('onPlan', wish.onPlan),
     },
     lock,
   )
@@ -91,14 +96,14 @@ async function rollbackMove(
   const nothing = { commands: [], commits: [], skipped: [] }
   return {
     ...enacted,
-    head: enacted.kind === 'planned' ? (back?.to.turn ?? head) : head,
+    head: enacted.kind === 'planned' && back !== undefined ? back.to.turn : head,
     reverted: [],
     redone: [],
     notUndone: nothing,
   }
 }
 
-// R7: the head goes back with the files, but only if it has not moved since.
+// R7: the head goes back with the files, but only if it has not moved since; a turn that was cleaned up has no place.
 function headBack(
   engine: Engine,
   { record }: Operation,
@@ -110,8 +115,9 @@ function headBack(
     case 'rollback': {
       if (record.session === undefined || record.from === undefined || record.to === undefined)
         return undefined
-      const head = readTurnTree(engine, record.session).head
-      return samePoint(head, record.to) ? { from: record.to, to: record.from } : undefined
+      const { head, turns } = readTurnTree(engine, record.session)
+      const isThere = record.from.turn === null || turns.has(record.from.turn)
+      return isThere && samePoint(head, record.to) ? { from: record.to, to: record.from } : undefined
     }
     case 'baseline':
     case 'user-edit':
@@ -148,12 +154,21 @@ async function rollbackChanges(
         ...optional('session', wish.session),
         git: engine.user.position(),
       }),
+      ...optional('paths', wish.look === 'selected' ? pathsOf(engine, portions) : undefined),
+      ...optional('onPlan', wish.onPlan),
     },
     lock,
   )
   const head = wish.session === undefined ? null : readTurnTree(engine, wish.session).head.turn
   const operations = portions.flatMap((portion) => portion.operations)
   return { ...enacted, head, reverted: [], redone: [], notUndone: leftoversOf(engine, operations) }
+}
+
+function pathsOf(engine: Engine, portions: readonly Portion[]): readonly RelPath[] {
+  const paths = portions.flatMap(
+    (portion) => portion.paths ?? portion.operations.flatMap((operation) => touchedPaths(engine, operation)),
+  )
+  return [...new Set(paths)]
 }
 
 async function takeOutAll(

@@ -83,15 +83,7 @@ export class DiskRepository implements UserRepository {
   #packed(git: UserGit): Tracked | undefined {
     const index = this.#readIndex(git)
     if (index.files === undefined) return undefined
-    index.packed ??= packTrackedFiles(index.files)
+    index.packed ??= packTracked(index.files.pathBytes)
     return index.packed
   }
-}
-
-function packTrackedFiles(files: TrackedFiles): Tracked {
-  return packTracked(pathsOf(files))
-}
-
-function* pathsOf(files: TrackedFiles): IterableIterator<RelPath> {
-  for (const entry of files.entries()) yield entry.path
 }

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { UnturnError } from '../errors.ts'
+import { isFailure, UnturnError } from '../errors.ts'
 import type { Outcome } from '../history/outcome.ts'
 import { type Fault, type FaultFs, faultFs, Killed } from '../testing/fault-fs.ts'
 import { type Files, Fixture, linkTo, withMode } from '../testing/workspace.ts'
@@ -214,7 +214,7 @@ describe.each(moves)('$name', (one) => {
     const { count, after } = await rehearse(stage, one, prepared)
     expect(count).toBeGreaterThan(50)
     for (const [order, fault] of faults.entries()) {
-      for (const at of calls(count, 9, order)) {
+      for (const at of calls(count, 5, order)) {
         const { fs, workspace } = await armed(stage, at, fault)
         const tried = await attempted(() => one.act(workspace, stage.fixture, prepared))
         fs.lifted = true
@@ -247,6 +247,7 @@ async function check(stage: Stage, one: Case, prepared: Prepared, found: Found):
   const isNew = JSON.stringify(now) === JSON.stringify(after)
   expect(isNew ? after : old).toEqual(now)
   if (tried.done !== undefined) expect(now).toEqual(after)
+  else if (!isKilled && !isPending(tried.error)) expect(now).toEqual(old)
   await expectSound(workspace)
   expect(leftovers(fixture)).toEqual([])
   const last = workspace.index.lastOperation()
@@ -258,6 +259,11 @@ async function check(stage: Stage, one: Case, prepared: Prepared, found: Found):
   await expectSound(reopened)
   expect(fixture.files({ modes: true })).toEqual(old)
   expect(leftovers(fixture)).toEqual([])
+}
+
+// Neither forward nor back was possible; the next command brings every path to one side.
+function isPending(error: unknown): boolean {
+  return isFailure(error, 'apply-failed') && error.data.state === 'pending'
 }
 
 describe('recording', () => {
@@ -293,7 +299,7 @@ describe('recording', () => {
       stage.keep()
       const { count, after } = await rehearse(stage, one, prepared)
       for (const [order, fault] of faults.entries()) {
-        for (const at of calls(count, 7, order)) {
+        for (const at of calls(count, 6, order)) {
           const { fs, workspace } = await armed(stage, at, fault)
           const tried = await attempted(() => one.act(workspace, stage.fixture, prepared))
           fs.lifted = true

@@ -3,7 +3,18 @@
  * will, and is only ever written by `project`, one operation at a time, in order.
  */
 
-import type { AbsPath, ChangeId, CommitId, OpId, RelPath, SessionId, StepId, TurnId } from '../values.ts'
+import { createHash } from 'node:crypto'
+import type {
+  AbsPath,
+  ChangeId,
+  CommitId,
+  OpId,
+  RelPath,
+  SessionId,
+  Snapshot,
+  StepId,
+  TurnId,
+} from '../values.ts'
 import { unreachable } from '../values.ts'
 import { type OperationRecord, type Point, type Stage, serializeRecord } from './record.ts'
 import {
@@ -100,6 +111,11 @@ export class IndexDb implements Disposable {
     this.#database = database
   }
 
+  /** One that is nowhere on disk. */
+  static inMemory(): IndexDb {
+    return IndexDb.open(':memory:' as AbsPath)
+  }
+
   /** Throws SQLite's error where the file is damaged; the log then rebuilds it. */
   static open(path: AbsPath): IndexDb {
     const database = openDatabase(Buffer.from(path, 'latin1').toString('utf8'))
@@ -134,6 +150,16 @@ export class IndexDb implements Disposable {
     for (const table of ['refs', 'ops', 'sessions', 'turns', 'steps', 'changes', 'outs']) {
       this.#database.exec(`delete from ${table}`)
     }
+  }
+
+  /** A fingerprint of everything that the log alone decides: two indexes of one log have the same. */
+  fingerprint(): string {
+    const hash = createHash('sha256')
+    for (const table of ['refs', 'ops', 'sessions', 'turns', 'steps', 'outs']) {
+      for (const { described: _described, ...row } of this.#all(`select * from ${table} order by 1, 2`))
+        hash.update(JSON.stringify(row))
+    }
+    return hash.digest('hex')
   }
 
   atomically<T>(work: () => T): T {
@@ -189,7 +215,10 @@ export class IndexDb implements Disposable {
   }
 
   stepOperations(turn: TurnId): readonly Operation[] {
-    return this.#all(`select * from ops where turn = ? and kind = 'step' order by seq`, turn).map(operationOf)
+    return this.#all(
+      `select * from ops where turn = ? and kind = 'step' and ${notRemoved} order by seq`,
+      turn,
+    ).map(operationOf)
   }
 
   operationsOfStep(step: StepId): readonly Operation[] {
@@ -210,6 +239,37 @@ export class IndexDb implements Disposable {
 
   findSession(id: SessionId): SessionRow | undefined {
     return maybe(this.#get('select * from sessions where id = ?', id), sessionOf)
+  }
+
+  /** Oldest first. */
+  operationsSince(seq: number): readonly Operation[] {
+    return this.#all('select * from ops where seq > ? order by seq', seq).map(operationOf)
+  }
+
+  /** The newest operation that left the workspace in this state. */
+  findOperationAfter(snapshot: Snapshot): Operation | undefined {
+    return maybe(
+      this.#get(
+        'select * from ops where after_tree = ? and after_attrs = ? order by seq desc limit 1',
+        snapshot.tree,
+        snapshot.attrs,
+      ),
+      operationOf,
+    )
+  }
+
+  firstOperationOf(session: SessionId): Operation | undefined {
+    return maybe(this.#get('select * from ops where session = ? order by seq limit 1', session), operationOf)
+  }
+
+  /** Also one that was cleaned up. */
+  findTurnEvenRemoved(id: TurnId): TurnRow | undefined {
+    return maybe(this.#get('select * from turns where id = ?', id), turnOf)
+  }
+
+  /** Also one that was cleaned up. */
+  findStepEvenRemoved(id: StepId): StepRow | undefined {
+    return maybe(this.#get('select * from steps where id = ?', id), stepOf)
   }
 
   findTurn(id: TurnId): TurnRow | undefined {
@@ -272,7 +332,7 @@ export class IndexDb implements Disposable {
 
   changesOfTurn(turn: TurnId): readonly ChangeRow[] {
     return this.#all(
-      `${selectChanges} where op_seq in (select seq from ops where turn = ?) order by op_seq, path`,
+      `${selectChanges} where op_seq in (select seq from ops where turn = ?) and ${notRemoved} order by op_seq, path`,
       turn,
     ).map(changeOf)
   }
@@ -318,9 +378,10 @@ export class IndexDb implements Disposable {
       values.push(selection.untilMs)
     }
     if (selection.everybody !== true) where.push('step is not null')
+    where.push(notRemoved)
     values.push(selection.limit ?? -1, selection.offset ?? 0)
     return this.#all(
-      `${selectChanges} where ${where.length === 0 ? '1' : where.join(' and ')} order by op_seq desc, path limit ? offset ?`,
+      `${selectChanges} where ${where.join(' and ')} order by op_seq desc, path limit ? offset ?`,
       ...values,
     ).map(changeOf)
   }
@@ -377,12 +438,24 @@ export class IndexDb implements Disposable {
         this.#visit(record.to === undefined ? [] : record.stages, record.seq)
         return this.#projectStages(record.stages, record.seq)
       case 'cleanup':
-        for (const turn of record.turns) this.#run('update turns set removed = 1 where id = ?', turn)
-        for (const step of record.steps) this.#run('update steps set removed = 1 where id = ?', step)
+        for (const turn of record.turns) this.#removeTurn(turn)
+        for (const step of record.steps) this.#removeStep(step)
         return
       default:
         return unreachable(record)
     }
+  }
+
+  #removeTurn(turn: TurnId): void {
+    this.#run('update turns set removed = 1 where id = ?', turn)
+    this.#run('update steps set removed = 1 where turn = ?', turn)
+  }
+
+  // A turn without its later steps ends where they began: that point is now the turn itself.
+  #removeStep(step: StepId): void {
+    this.#run('update steps set removed = 1 where id = ?', step)
+    this.#run('update sessions set head_before = null where head_before = ?', step)
+    this.#run('update turns set parent_before = null where parent_before = ?', step)
   }
 
   #insertOperation({ record, commit, before, after, skipped }: Operation): void {
@@ -565,6 +638,9 @@ export class IndexDb implements Disposable {
 function changeId(op: OpId, at: number): ChangeId {
   return `c${op.slice(1)}.${at + 1}` as ChangeId
 }
+
+// What cleanup removed is still in the log, and in nothing that is shown.
+const notRemoved = '(step is null or step not in (select id from steps where removed = 1))'
 
 const selectChanges =
   'select changes.*, (select ops.id from ops where ops.seq = changes.op_seq) as op_id from changes'

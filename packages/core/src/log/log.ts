@@ -11,7 +11,7 @@
 
 import { createHash } from 'node:crypto'
 import { isFailure, UnturnError } from '../errors.ts'
-import type { Fs } from '../fs.ts'
+import { errorCode, type Fs } from '../fs.ts'
 import type { ObjectBatch, ObjectStore } from '../store/objects.ts'
 import { deleteRef, type RefSurvey, readRef, surveyRefs, writeRef } from '../store/refs.ts'
 import type { TreeEntry } from '../store/trees.ts'
@@ -58,8 +58,8 @@ export interface Unpublished {
   readonly operation: Operation
 }
 
-/** An operation that the index does not have yet. */
-interface Missing {
+/** An operation, and the ref whose history it stands in. */
+export interface Logged {
   readonly ref: string
   readonly operation: Operation
 }
@@ -71,6 +71,7 @@ export class Log implements Disposable {
   #refsSeen = ''
   #broken: ReadonlyMap<string, UnturnError> = new Map()
   #withheld = 0
+  #published = 0
 
   private constructor(surroundings: LogSurroundings, index: IndexDb) {
     this.#surroundings = surroundings
@@ -78,18 +79,23 @@ export class Log implements Disposable {
   }
 
   static open(surroundings: LogSurroundings): Log {
-    const path = joinAbs(surroundings.folder, 'index.db')
+    const { fs, folder } = surroundings
     try {
-      return new Log(surroundings, IndexDb.open(path))
+      return new Log(surroundings, openIndex(fs, folder))
     } catch (error) {
       if (!isDamaged(error)) throw error
-      removeIndex(surroundings.fs, surroundings.folder)
-      return new Log(surroundings, IndexDb.open(path))
+      removeIndex(fs, folder)
+      return new Log(surroundings, openIndex(fs, folder))
     }
   }
 
   get index(): IndexDb {
     return this.#index
+  }
+
+  /** How many operations this process has made happen. */
+  get published(): number {
+    return this.#published
   }
 
   /** True when the index had to be made anew from the log since this log was opened. */
@@ -104,12 +110,12 @@ export class Log implements Disposable {
     this.heal(lock)
     this.requireSound(draft.session)
     const { now, newId } = this.#surroundings
-    const record = {
+    const record = asRead({
       ...draft,
       id: newId('o') as OpId,
       seq: this.#index.lastSeq() + this.#withheld + 1,
       atMs: now(),
-    } as OperationRecord
+    } as OperationRecord)
     const ref = refOf(record.session)
     const parent = this.#readRef(ref)
     const commit = batch.commit({
@@ -145,6 +151,7 @@ export class Log implements Disposable {
     } catch (error) {
       if (this.#readRef(ref) !== commit) throw error
     }
+    this.#published += 1
   }
 
   // The ref is the commit point. An index that cannot be written now is brought up to the log at the next look.
@@ -251,6 +258,38 @@ export class Log implements Disposable {
     if (error !== undefined) throw error
   }
 
+  /** Every operation that the refs lead to, read from the log alone; and what could not be read. For `doctor`. */
+  readAll(): { readonly operations: readonly Logged[]; readonly problems: readonly UnturnError[] } {
+    const operations: Logged[] = []
+    const { refs, damaged: unreadable } = this.#survey()
+    const problems = unreadable.map(unreadableRef)
+    for (const [ref, tip] of refs) {
+      try {
+        for (let commit: CommitId | undefined = tip; commit !== undefined; ) {
+          const { parents } = this.#surroundings.objects.readCommit(commit)
+          this.#readInto(operations, problems, ref, commit)
+          commit = parents[0]
+        }
+      } catch (error) {
+        if (!isBreak(error)) throw error
+        problems.push(error)
+      }
+    }
+    return {
+      operations: operations.sort((a, b) => a.operation.record.seq - b.operation.record.seq),
+      problems,
+    }
+  }
+
+  #readInto(operations: Logged[], problems: UnturnError[], ref: string, commit: CommitId): void {
+    try {
+      operations.push({ ref, operation: this.readOperation(commit) })
+    } catch (error) {
+      if (!isBreak(error)) throw error
+      problems.push(error)
+    }
+  }
+
   #survey(): RefSurvey {
     return surveyRefs(this.#surroundings.fs, this.#surroundings.objects.folder, refPrefix)
   }
@@ -269,13 +308,13 @@ export class Log implements Disposable {
     })
   }
 
-  #isOutOfOrder(behind: readonly (readonly [string, CommitId])[], missing: readonly Missing[]): boolean {
+  #isOutOfOrder(behind: readonly (readonly [string, CommitId])[], missing: readonly Logged[]): boolean {
     const first = missing[0]
     const isLate = first !== undefined && first.operation.record.seq <= this.#index.lastSeq()
     return isLate || behind.some(([, tip]) => this.#index.hasCommit(tip))
   }
 
-  #project(missing: readonly Missing[]): void {
+  #project(missing: readonly Logged[]): void {
     for (const { ref, operation } of missing) this.#index.project(operation, ref)
   }
 
@@ -283,8 +322,8 @@ export class Log implements Disposable {
   #readMissing(
     behind: readonly (readonly [string, CommitId])[],
     broken: Map<string, UnturnError>,
-  ): readonly Missing[] {
-    const missing: Missing[] = []
+  ): readonly Logged[] {
+    const missing: Logged[] = []
     const taken = new Set<number>()
     this.#withheld = 0
     for (const [ref, tip] of behind) {
@@ -309,7 +348,9 @@ export class Log implements Disposable {
   ): Operation | undefined {
     try {
       const operation = this.readOperation(commit)
-      const { seq, session } = operation.record
+      const { id, seq, session } = operation.record
+      if (this.#index.findOperation(id) !== undefined)
+        throw damaged(`Two operations have the id ${id}.`, commit)
       if (taken.has(seq)) throw damaged(`Two operations have the number ${seq}.`, commit)
       if (refOf(session) !== ref) throw damaged(`An operation of another session stands in ${ref}.`, commit)
       taken.add(seq)
@@ -343,7 +384,7 @@ export class Log implements Disposable {
     const { fs, folder } = this.#surroundings
     this.#index[Symbol.dispose]()
     removeIndex(fs, folder)
-    this.#index = IndexDb.open(joinAbs(folder, 'index.db'))
+    this.#index = openIndex(fs, folder)
     this.#rebuilt = true
     this.#refsSeen = ''
     this.heal(lock)
@@ -395,6 +436,11 @@ export function refOf(session: SessionId | undefined): string {
   return refPrefix + (plain ? session : `x-${createHash('sha1').update(session, 'utf8').digest('hex')}`)
 }
 
+// What could not be read again must not be written; and the index knows it as a rebuild would.
+function asRead(record: OperationRecord): OperationRecord {
+  return parseRecord(serializeRecord(record), record.id)
+}
+
 function operationTree(batch: ObjectBatch, record: OperationRecord, taken: Taken): TreeId {
   const entries: TreeEntry[] = [
     ...snapshotEntries('before', taken.before),
@@ -415,6 +461,21 @@ function snapshotEntries(name: string, snapshot: Snapshot): readonly TreeEntry[]
     { name, mode: '40000', id: snapshot.tree },
     { name: `${name}.attrs`, mode: '100644', id: snapshot.attrs },
   ]
+}
+
+// SQLite would make the file as wide as the umask lets it.
+function openIndex(fs: Fs, folder: AbsPath): IndexDb {
+  const path = joinAbs(folder, 'index.db')
+  if (fs.lstat(path) === undefined) createPrivate(fs, path)
+  return IndexDb.open(path)
+}
+
+function createPrivate(fs: Fs, path: AbsPath): void {
+  try {
+    fs.createFile(path, [], 0o600)
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error // another process was quicker
+  }
 }
 
 function removeIndex(fs: Fs, folder: AbsPath): void {

@@ -1,12 +1,6 @@
 /** What a git tree cannot hold: permission bits that are not the usual ones, and folders without captured content. */
 
-import {
-  type ByteString,
-  type FileState,
-  foldersAbove,
-  type RelPath,
-  type TreeId,
-} from '../values.ts'
+import { type ByteString, type FileState, foldersAbove, type RelPath, type TreeId } from '../values.ts'
 import { storeDamaged } from './damage.ts'
 import { checkedPath } from './describe.ts'
 import type { Objects } from './objects.ts'
@@ -152,7 +146,7 @@ export function mergeAttrs(
   return { defaults: attrs.ours.defaults, files, ...mergedFolders(objects, sides, trees.result, left) }
 }
 
-interface State {
+export interface State {
   readonly tree: TreeId
   readonly attrs: Attrs
 }
@@ -240,7 +234,8 @@ function folderIn(objects: Objects, side: State, folder: RelPath): boolean {
   return side.attrs.bare.has(folder) || hasFolder(objects, side.tree, folder)
 }
 
-function folderPermIn(objects: Objects, side: State, folder: RelPath): number | undefined {
+/** The bits of a folder, with or without content; undefined where there is none. */
+export function folderPermIn(objects: Objects, side: State, folder: RelPath): number | undefined {
   return folderIn(objects, side, folder) ? folderPermOf(side.attrs, folder) : undefined
 }
 

@@ -19,6 +19,8 @@ const mostCopiedBytes = 256 * 1024 * 1024
 /**
  * Takes over the packs that hold one of the `wanted` blobs, and gives the size of every wanted blob that our
  * store has from then on. A blob that is not in the answer has to be read from disk.
+ *
+ * The size of a whole blob stands in front of it in the pack. That of a delta is inside its stream: git is asked.
  */
 export async function borrowPacks(
   git: Git,
@@ -26,40 +28,76 @@ export async function borrowPacks(
   packs: readonly UserPack[],
   wanted: Iterable<string>,
 ): Promise<ReadonlyMap<string, number>> {
-  const ids = new Set([...wanted].filter((id) => /^[0-9a-f]{40}$/.test(id)))
+  const ids = [...new Set(wanted)].filter((id) => /^[0-9a-f]{40}$/.test(id))
   const useful = usefulPacks(store.fs, packs, ids)
-  if (canLink(store, useful) || bytesOf(store.fs, useful) <= mostCopiedBytes) {
-    for (const pack of useful) adopt(store, pack)
-  }
-  return await sizesOf(git, ids)
+  const sizes = new Map<string, number>()
+  if (!canLink(store, useful) && bytesOf(store.fs, useful) > mostCopiedBytes) return sizes
+  const deltas: string[] = []
+  for (const pack of useful) if (adopt(store, pack)) deltas.push(...readSizes(pack, sizes))
+  await askSizes(git, deltas, sizes)
+  return sizes
 }
 
-function usefulPacks(fs: Fs, packs: readonly UserPack[], wanted: ReadonlySet<string>): readonly UserPack[] {
-  const left = new Set(wanted)
+/** A pack with the wanted blobs in it that no larger one has. */
+interface UsefulPack extends UserPack {
+  readonly reader: PackReader
+  readonly places: readonly number[]
+}
+
+function usefulPacks(fs: Fs, packs: readonly UserPack[], wanted: readonly string[]): readonly UsefulPack[] {
   const largestFirst = packs.toSorted((a, b) => bytesOf(fs, [b]) - bytesOf(fs, [a]))
-  return largestFirst.filter((pack) => {
-    const reader = left.size === 0 ? undefined : openReader(fs, pack)
-    const held = reader === undefined ? [] : [...left].filter((id) => reader.find(id as ObjectId) >= 0)
-    for (const id of held) left.delete(id)
-    return held.length > 0
-  })
+  const useful: UsefulPack[] = []
+  let left = wanted
+  for (const pack of largestFirst) {
+    const reader = left.length === 0 ? undefined : openReader(fs, pack)
+    if (reader === undefined) continue
+    const places: number[] = []
+    left = left.filter((id) => {
+      const place = reader.find(id as ObjectId)
+      if (place >= 0) places.push(place)
+      return place < 0
+    })
+    if (places.length > 0) useful.push({ ...pack, reader, places })
+  }
+  return useful
+}
+
+/** Fills in the sizes of whole blobs, and gives the ids of the deltas. */
+function readSizes({ reader, places }: UsefulPack, sizes: Map<string, number>): readonly string[] {
+  const deltas: string[] = []
+  try {
+    for (const { place, kind, size } of reader.heads(places)) {
+      if (kind === 'blob') sizes.set(reader.idAt(place), size)
+      else if (kind === 'delta') deltas.push(reader.idAt(place))
+    }
+    return deltas
+  } catch (error) {
+    if (!isGone(error)) throw error
+    return places.map((place) => reader.idAt(place))
+  }
 }
 
 function openReader(fs: Fs, { idx }: UserPack): PackReader | undefined {
   try {
     return PackReader.open(fs, parentOf(idx) as AbsPath, nameOf(idx).replace(/\.idx$/, ''))
   } catch (error) {
-    // The user's own gc may have removed it in this instant, or it is damaged: their files are on disk all the same.
-    if (isFailure(error, 'store-damaged') || errorCode(error) !== undefined) return undefined
+    if (isGone(error)) return undefined
     throw error
   }
 }
 
-function adopt(store: ObjectStore, { pack, idx }: UserPack): void {
+/** The user's own gc may have removed it in this instant, or it is damaged: their files are on disk all the same. */
+function isGone(error: unknown): boolean {
+  return isFailure(error, 'store-damaged') || errorCode(error) !== undefined
+}
+
+function adopt(store: ObjectStore, { pack, idx }: UserPack): boolean {
   try {
     store.adoptPack(pack, idx)
+    return true
   } catch (error) {
-    if (!isFailure(error, 'store-damaged')) throw error // a pack that is no good to borrow is no loss
+    if (!isFailure(error, 'store-damaged')) throw error
+    return false // a pack that is no good to borrow is no loss
   }
 }
 
@@ -82,14 +120,12 @@ function canLink(store: ObjectStore, packs: readonly UserPack[]): boolean {
   return true
 }
 
-async function sizesOf(git: Git, ids: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
-  const sizes = new Map<string, number>()
-  if (ids.size === 0) return sizes
+async function askSizes(git: Git, ids: readonly string[], sizes: Map<string, number>): Promise<void> {
+  if (ids.length === 0) return
   const args = ['cat-file', '--batch-check=%(objectname) %(objecttype) %(objectsize)', '--buffer']
-  const run = await git.run(args, { input: `${[...ids].join('\n')}\n` })
+  const run = await git.run(args, { input: `${ids.join('\n')}\n` })
   for (const line of run.stdout.toString('latin1').split('\n')) {
     const match = /^([0-9a-f]{40}) blob ([0-9]+)$/.exec(line)
     if (match?.[1] !== undefined) sizes.set(match[1], Number(match[2]))
   }
-  return sizes
 }

@@ -76,7 +76,7 @@ export function removeLeftovers(store: ObjectStore, _lock: Exclusive): { removed
   const inRepo = fs.readFolder(folder).filter((name) => name.startsWith('tmp-'))
   for (const name of inRepo) fs.unlink(joinAbs(folder, name))
   if (finished + inPacks.length > 0) fs.syncFolder(packFolder)
-  if (inPacks.length > 0) store.refresh()
+  store.refresh()
   return { removed: inPacks.length + inRepo.length, finished }
 }
 

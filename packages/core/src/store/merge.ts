@@ -15,6 +15,7 @@ import {
   type BlobId,
   type ByteString,
   type CommitId,
+  type Exclusive,
   foldersAbove,
   joinAbs,
   type ObjectId,
@@ -653,34 +654,19 @@ function withLabel(text: string, sign: '<' | '>', commit: CommitId, label: strin
   return text.replace(marker, (_, start: string, signs: string) => `${start}${signs} ${words}`)
 }
 
-// The process id tells a later start whether the scratch's owner still lives.
 function scratchName(): string {
   return `merge-${process.pid}-${randomBytes(6).toString('hex')}`
 }
 
-const minute = 60_000
-const day = 24 * 60 * minute
-
-/**
- * Removes what killed processes have left behind. A young scratch stays even if its owner seems dead: it may
- * live in a container of its own, where we cannot see it.
- */
-export function removeStaleScratches(fs: Fs, folder: AbsPath, now = Date.now()): void {
+/** Removes what killed processes have left behind. Merges run under the lock: whoever holds it knows that no other does. */
+export function removeScratches(fs: Fs, folder: AbsPath, _lock: Exclusive): void {
   for (const name of fs.readFolder(folder)) {
-    const owner = /^merge-([0-9]+)-[0-9a-f]{12}$/.exec(name)?.[1]
-    if (owner === undefined) continue
-    const scratch = joinAbs(folder, name)
-    const age = now - (fs.lstat(scratch)?.mtimeMs ?? now)
-    if (age > day || (age > minute && !isAlive(Number(owner)))) removeScratch(fs, scratch)
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return errorCode(error) === 'EPERM' // somebody else's process, but there is one
+    if (!/^merge-[0-9]+-[0-9a-f]{12}$/.test(name)) continue
+    try {
+      removeScratch(fs, joinAbs(folder, name))
+    } catch (error) {
+      if (errorCode(error) === undefined) throw error // a git of the killed process still writes: next time
+    }
   }
 }
 

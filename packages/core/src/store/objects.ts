@@ -10,7 +10,15 @@ import { createHash } from 'node:crypto'
 import { UnturnError } from '../errors.ts'
 import { errorCode, type Fs } from '../fs.ts'
 import { type ObjectKind, objectId } from '../object-id.ts'
-import { type AbsPath, type BlobId, type CommitId, joinAbs, type ObjectId, type TreeId } from '../values.ts'
+import {
+  type AbsPath,
+  type BlobId,
+  type CommitId,
+  joinAbs,
+  type ObjectId,
+  type RelPath,
+  type TreeId,
+} from '../values.ts'
 import { borrowPack } from './borrow-pack.ts'
 import { type Commit, parseCommit, serializeCommit } from './commits.ts'
 import { internalError, storeDamaged } from './damage.ts'
@@ -25,7 +33,15 @@ import {
   unwritable,
   writePack,
 } from './pack-writer.ts'
-import { emptyTree, parseTree, serializeTree, type TreeEntry } from './trees.ts'
+import {
+  editTree,
+  emptyTree,
+  type Leaf,
+  parseTree,
+  serializeTree,
+  sortedEntries,
+  type TreeEntry,
+} from './trees.ts'
 
 export type { Commit } from './commits.ts'
 
@@ -75,6 +91,7 @@ export class ObjectStore implements Objects, Disposable {
   #looseFolders: ReadonlySet<string> = new Set()
   #recent: PackReader | undefined
   #folderSynced = false
+  #hasLeftovers = false
   readonly #listing: Listing
 
   /** Lays out an empty repository, durably. What is there already stays. */
@@ -152,6 +169,11 @@ export class ObjectStore implements Objects, Disposable {
     this.#list()
   }
 
+  /** Whether somebody's temporary files were here when we last looked; under the lock it was one who was killed. */
+  get hasLeftovers(): boolean {
+    return this.#hasLeftovers
+  }
+
   packs(): readonly PackSummary[] {
     return [...this.#readers()]
       .filter((pack) => this.#isUsable(pack))
@@ -209,7 +231,9 @@ export class ObjectStore implements Objects, Disposable {
 
   /** Writes a pack and knows its objects from then on. Durable when it returns. */
   addPack(built: BuiltPack): void {
+    this.#hasLeftovers = true // until it is written whole
     writePack(this.fs, this.packFolder, built)
+    this.#hasLeftovers = false
     const reader = PackReader.fromTrustedIndex(this.fs, this.packFolder, built.name, built.idx)
     this.#packs.set(built.name, { kind: 'reader', reader })
     this.#folderSynced = true
@@ -349,6 +373,7 @@ export class ObjectStore implements Objects, Disposable {
   #list(): boolean {
     this.#listing.begin(this.fs)
     const names = new Set(this.fs.readFolder(this.packFolder))
+    this.#hasLeftovers = [...names].some((name) => name.startsWith('tmp-'))
     const loose = new Set(looseFolders(this.fs, this.#objects))
     const listed = [...names].filter((name) => name.endsWith('.idx')).map((name) => name.slice(0, -4))
     const fresh = listed.filter((name) => !this.#packs.has(name))
@@ -377,6 +402,8 @@ export class ObjectBatch implements Objects {
   #pending = new Map<ObjectId, PackedObject>()
   #pendingBytes = 0
   #reliesOnStore = false
+  // A first capture asks for its new folders again and again; unpacking them each time took longer than the scan.
+  readonly #trees = new TreeCache(mostCachedEntries)
 
   constructor(store: ObjectStore) {
     this.#store = store
@@ -393,11 +420,18 @@ export class ObjectBatch implements Objects {
     if (!this.#isStored(id)) this.#keep({ id, kind, size, deflated })
   }
 
+  /** The tree with these paths changed; undefined: gone. */
+  edit(tree: TreeId, edits: ReadonlyMap<RelPath, Leaf | undefined>): TreeId {
+    return editTree(this, tree, edits)
+  }
+
   tree(entries: readonly TreeEntry[]): TreeId {
     for (const { mode } of entries) checkMode(mode)
-    const bytes = serializeTree(entries)
+    const sorted = sortedEntries(entries)
+    const bytes = serializeTree(sorted)
     const id = objectId('tree', bytes)
     this.#add('tree', id, bytes)
+    this.#trees.keep(id, sorted)
     return id
   }
 
@@ -434,6 +468,8 @@ export class ObjectBatch implements Objects {
   }
 
   readTree(id: TreeId): readonly TreeEntry[] {
+    const known = this.#trees.find(id)
+    if (known !== undefined) return known
     const bytes = this.#findPending('tree', id)
     return bytes === undefined ? this.#store.readTree(id) : parseTree(bytes)
   }

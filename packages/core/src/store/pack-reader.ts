@@ -25,6 +25,8 @@ export type ReadBase = (id: ObjectId, jumps: number) => RawContent
 
 const idsAt = 8 + 1024
 const firstRead = 4096
+// Seven bits of the size in each byte but the first.
+const mostHeadBytes = 10
 const wholePackBytes = 256 * 1024
 const windowBytes = 64 * 1024
 const none = Buffer.alloc(0)
@@ -49,6 +51,12 @@ interface Entry {
   readonly inPack: number
   readonly baseOffset: number
   readonly baseId: ObjectId | undefined
+}
+
+export interface ObjectHead {
+  readonly place: number
+  readonly kind: AnyKind | 'delta'
+  readonly size: number
 }
 
 /** One pack and its index. The index is read and checked at once, the pack when an object is found in it. */
@@ -117,6 +125,19 @@ export class PackReader {
 
   read(place: number, readBase: ReadBase, jumps = 0): RawContent {
     return this.#readAt(this.#offsetAt(place), readBase, jumps)
+  }
+
+  /** What stands in front of these objects, in the order of the pack. The size of a delta is its stream's, not the object's. */
+  *heads(places: readonly number[]): IterableIterator<ObjectHead> {
+    const end = this.size() - 20
+    const sorted = places.map((place) => ({ place, offset: this.#offsetAt(place) }))
+    for (const { place, offset } of sorted.sort((a, b) => a.offset - b.offset)) {
+      if (offset < 12 || offset >= end) throw storeDamaged(`${this.name} has an offset outside the pack`)
+      const cursor = new Cursor(this.#readPart(offset, Math.min(mostHeadBytes, end - offset)), this.name)
+      const first = cursor.next()
+      const size = cursor.restOfSize(first)
+      yield { place, kind: kinds[typeOf(first)] ?? 'delta', size }
+    }
   }
 
   /**

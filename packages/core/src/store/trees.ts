@@ -147,7 +147,8 @@ function hexPair(id: string, at: number): number {
   return (high & 0xf) * 16 + (low & 0xf) + ((high | low) & notHex)
 }
 
-function sortedEntries(entries: readonly TreeEntry[]): readonly TreeEntry[] {
+/** In git's order; the same array if it is so already. */
+export function sortedEntries(entries: readonly TreeEntry[]): readonly TreeEntry[] {
   if (inOrder(entries)) return entries
   const sorted = entries.toSorted(inGitOrder)
   if (!inOrder(sorted)) throw internalError('A tree was given one name twice.')

@@ -10,6 +10,8 @@ import {
   type ByteString,
   flawOfRelPath,
   joinAbs,
+  nameOf,
+  type PathBytes,
   type RelPath,
   relPathUnchecked,
 } from '../values.ts'
@@ -46,6 +48,9 @@ const GITLINK = 0o160000
 const LINK = 0o120000
 const FOLDER = 0o040000
 const EMPTY_BLOB = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+
+/** What a stat must tell for a file to count as clean. */
+export type CleanStat = Pick<FileStat, 'kind' | 'size' | 'mtimeMs' | 'ctimeMs' | 'ino'>
 
 export class TrackedFiles {
   readonly count: number
@@ -96,6 +101,32 @@ export class TrackedFiles {
     return entry.stage === 0 ? entry : undefined
   }
 
+  /** The bytes of all paths, in order, for whoever looks them up in another thread. */
+  get pathBytes(): PathBytes {
+    const { names, nameStarts, nameEnds } = this.#index
+    return { bytes: names, starts: nameStarts, ends: nameEnds }
+  }
+
+  /** Paths that end in this name, at any depth. */
+  pathsNamed(name: ByteString): readonly RelPath[] {
+    const { nameStarts, nameEnds } = this.#index
+    const found: RelPath[] = []
+    for (let place = 0; place < this.count; place += 1) {
+      if ((nameEnds[place] ?? 0) - (nameStarts[place] ?? 0) < name.length) continue
+      if (!this.#endsIn(nameEnds[place] ?? 0, name)) continue
+      const path = this.#path(place)
+      if (nameOf(path) === name && flawOfRelPath(path) === undefined) found.push(relPathUnchecked(path))
+    }
+    return found
+  }
+
+  #endsIn(end: number, name: ByteString): boolean {
+    const { names } = this.#index
+    for (let i = 1; i <= name.length; i += 1)
+      if (names[end - i] !== name.charCodeAt(name.length - i)) return false
+    return true
+  }
+
   /**
    * All stages, in order of the path's bytes. A path that is no safe place in the workspace is left out: the
    * index is the user's file, and may have been crafted.
@@ -111,7 +142,7 @@ export class TrackedFiles {
    * Whether the file at hand is, by its stat, the one that git put into the index: then the entry's blob is its
    * content, unless git converts it on the way (see `Attributes`). The permission bits are not compared.
    */
-  isClean(entry: TrackedEntry, stat: FileStat): boolean {
+  isClean(entry: TrackedEntry, stat: CleanStat): boolean {
     if (entry.stage !== 0 || entry.intentToAdd) return false
     if (stat.kind !== (entry.mode === LINK ? 'link' : 'file')) return false
     if (entry.mode === GITLINK || entry.mode === FOLDER) return false
@@ -121,6 +152,21 @@ export class TrackedFiles {
     if (entry.size === 0 && entry.id !== EMPTY_BLOB) return false
     // A rewrite of the same size within the clock tick in which the index was written leaves no trace.
     return entry.mtimeMs < this.mtimeMs
+  }
+
+  /**
+   * The blob of a file that by its stat is the one git put into the index; see `isClean`. Asked for every file of a
+   * first capture, so no entry is made for those that differ.
+   */
+  cleanBlob(path: RelPath, stat: CleanStat): string | undefined {
+    const place = this.#place(path)
+    if (place < 0) return undefined
+    const { raw, starts } = this.#index
+    const start = starts[place] ?? 0
+    if (raw.readUInt32BE(start + 36) !== stat.size || raw.readUInt32BE(start + 20) !== stat.ino % 2 ** 32)
+      return undefined
+    const entry = this.#entryAt(place, path)
+    return this.isClean(entry, stat) ? entry.id : undefined
   }
 
   /** The first place with this path; -1 for none. A scan asks for every file, so the answer is a lookup. */

@@ -105,8 +105,9 @@ function standingOf(workspace: Workspace): unknown {
 
 function reportOf(outcome: Outcome | UnturnError): unknown {
   if (outcome instanceof UnturnError) return { failure: outcome.code, data: outcome.data }
-  const { op: _op, git: _git, kind, ...rest } = outcome
-  return { ...rest, ending: kind === 'planned' ? 'done' : kind }
+  const { kind, head, files, conflicts, reverted, redone, prompt, notUndone } = outcome
+  const ending = kind === 'planned' ? 'done' : kind
+  return { ending, head, files, conflicts, reverted, redone, prompt, notUndone }
 }
 
 function checkOutcome(workspace: Workspace, outcome: Outcome): void {

@@ -98,7 +98,11 @@ export function merge(base: World, ours: World, theirs: World, choice: Choice): 
     [here, there].flatMap((to) => (to === undefined || to === path ? [] : [{ from: path, to }])),
   )
   const sure = settle(files, clashes, renames, ours, theirs, choice) && isPlain(base, ours, theirs)
-  return { world: { files, folders: mergedFolders(base, ours, theirs, files) }, conflicts: clashes.length, sure }
+  return {
+    world: { files, folders: mergedFolders(base, ours, theirs, files) },
+    conflicts: clashes.length,
+    sure,
+  }
 }
 
 interface Home {
@@ -293,7 +297,12 @@ export interface MoveModel {
 
 export type Wish =
   | { readonly kind: 'undo' | 'redo'; readonly session: string; readonly turns: number }
-  | { readonly kind: 'restore'; readonly turn: TurnModel; readonly side: 'before' | 'after'; readonly exact: boolean }
+  | {
+      readonly kind: 'restore'
+      readonly turn: TurnModel
+      readonly side: 'before' | 'after'
+      readonly exact: boolean
+    }
   | { readonly kind: 'rollback-turn'; readonly turn: TurnModel }
   | { readonly kind: 'rollback-op'; readonly move: MoveModel }
 
@@ -381,7 +390,13 @@ export class Model {
     }
   }
 
-  #back({ session, turns }: { readonly session: string; readonly turns: number }): TurnModel | null | undefined {
+  #back({
+    session,
+    turns,
+  }: {
+    readonly session: string
+    readonly turns: number
+  }): TurnModel | null | undefined {
     const path = pathTo(this.head(session))
     return path[Math.max(0, path.length - turns)]?.parent
   }
@@ -496,24 +511,24 @@ class Plan {
     this.#isRough = isRough
   }
 
-  add(
-    turn: TurnModel | null,
-    way: 'out' | 'in',
-    steps: readonly StepModel[],
-    sides: readonly Side[],
-  ): void {
+  add(turn: TurnModel | null, way: 'out' | 'in', steps: readonly StepModel[], sides: readonly Side[]): void {
     const before = this.#now
     for (const { base, theirs } of sides) {
-      if (sameWorld(base, theirs)) continue
+      if (sameWorld(base, theirs) || this.#isRefused) continue
       const merged = sameWorld(base, this.#now)
         ? { world: theirs, conflicts: 0, sure: true }
         : merge(base, this.#now, theirs, this.#choice)
       this.#now = merged.world
       this.#conflicts += merged.conflicts
-      this.#sure &&= merged.sure || (merged.conflicts > 0 && this.#choice === 'abort')
+      this.#sure &&= merged.sure
     }
     this.#isRough ||= steps.some((step) => step.out?.by.isRough)
     this.#stages.push({ turn, way, steps, before, after: this.#now })
+  }
+
+  // What git makes of a conflict that nobody may decide goes no further.
+  get #isRefused(): boolean {
+    return this.#conflicts > 0 && this.#choice === 'abort'
   }
 
   exactly(world: World): void {
@@ -526,7 +541,7 @@ class Plan {
 
   expected(what: Pick<MoveModel, 'session' | 'head' | 'isRollback'>): Expected {
     if (!this.#sure) return { kind: 'unsure' }
-    if (this.#conflicts > 0 && this.#choice === 'abort') return { kind: 'conflicts' }
+    if (this.#isRefused) return { kind: 'conflicts' }
     const isRough = this.#isRough || this.#conflicts > 0
     const worlds = { before: this.#before, after: this.#now }
     return { kind: 'done', move: { ...what, ...worlds, stages: this.#stages, isRough, seq: 0, id: '' } }

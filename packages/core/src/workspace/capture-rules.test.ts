@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { absPathUnchecked, type RelPath } from '../values.ts'
-import { captureRules, fingerprintOf, packTracked, unpackTracked } from './capture-rules.ts'
+import { bytesOfPaths, captureRules, fingerprintOf, packTracked, unpackTracked } from './capture-rules.ts'
 
 const rel = (path: string) => path as RelPath
 const root = absPathUnchecked('/w')
@@ -11,7 +11,7 @@ test('[W89] packed tracked paths answer as the set of paths would, in any thread
   const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => names.join('/'))
   fc.assert(
     fc.property(fc.uniqueArray(path), path, (paths, asked) => {
-      const shared = packTracked(paths.map(rel)).shared
+      const shared = packTracked(bytesOfPaths(paths.map(rel))).shared
       if (shared === undefined) throw new Error('not shared')
       const tracked = unpackTracked(structuredClone(shared))
       expect(tracked.has(rel(asked))).toBe(paths.includes(asked))
@@ -30,11 +30,13 @@ test('[W73] every rule that may change a verdict changes the fingerprint, and no
     captureRules({ globalExcludes: 'x' }),
     captureRules({ ignoreCase: true }),
     captureRules({ apart: [absPathUnchecked('/w/store')] }),
-    captureRules({ tracked: packTracked([rel('a')]) }),
-    captureRules({ tracked: packTracked([rel('b')]) }),
-    captureRules({ tracked: packTracked([]) }),
+    captureRules({ tracked: packTracked(bytesOfPaths([rel('a')])) }),
+    captureRules({ tracked: packTracked(bytesOfPaths([rel('b')])) }),
+    captureRules({ tracked: packTracked(bytesOfPaths([])) }),
   ]
   expect(new Set(variants.map((rules) => fingerprintOf(rules, root))).size).toBe(variants.length)
-  const twice = [1, 2].map(() => fingerprintOf(captureRules({ tracked: packTracked([rel('a')]) }), root))
+  const twice = [1, 2].map(() =>
+    fingerprintOf(captureRules({ tracked: packTracked(bytesOfPaths([rel('a')])) }), root),
+  )
   expect(twice[0]).toBe(twice[1])
 })

@@ -1,7 +1,7 @@
 /** What a scan captures, and what it passes over, as plain data that a second thread can be given. */
 
 import { createHash, randomUUID } from 'node:crypto'
-import type { AbsPath, ByteString, RelPath } from '../values.ts'
+import type { AbsPath, ByteString, PathBytes, RelPath } from '../values.ts'
 import { IgnoreStack, matchesName, parseRules } from './ignore.ts'
 
 export interface CaptureRules {
@@ -82,27 +82,69 @@ export function captureRules(own: Partial<CaptureRules> = {}): CaptureRules {
  * Packs the paths of a git index, so that two threads look them up in the same memory: a set of strings
  * would have to be built again in each of them at every scan.
  */
-export function packTracked(paths: Iterable<RelPath>): Tracked {
-  const files = [...paths]
-  const folders = foldersOf(files)
-  const texts = [...files, ...folders]
-  const slots = slotCount(texts.length)
-  const nameBytes = texts.reduce((sum, text) => sum + text.length, 0)
-  const buffer = new SharedArrayBuffer(16 + slots * 8 + nameBytes)
+export function packTracked(paths: PathBytes): Tracked {
+  const slots = slotCount(paths.starts.length + folderCount(paths))
+  const buffer = new SharedArrayBuffer(16 + slots * 8 + nameBytes(paths))
   const words = new Int32Array(buffer, 0, 4 + slots * 2)
-  const names = Buffer.from(buffer, words.byteLength)
   words[0] = slots
-  let end = 0
-  texts.forEach((text, index) => {
-    names.write(text, end, 'latin1')
-    let slot = hashOf(text) & (slots - 1)
-    while (words[4 + slot * 2] !== 0) slot = (slot + 1) & (slots - 1)
-    words[4 + slot * 2] = end + 1
-    // The sign tells files from folders: both may be asked for the same bytes.
-    words[5 + slot * 2] = index < files.length ? text.length : -text.length
-    end += text.length
-  })
+  fill(words, Buffer.from(buffer, words.byteLength), paths)
+  const names = Buffer.from(buffer, words.byteLength)
   return unpackTracked({ buffer, fingerprint: createHash('sha1').update(names).digest('hex') })
+}
+
+/** Paths of an index come in order, so a folder is new where a path leaves the one before it. */
+function commonLength({ bytes, starts, ends }: PathBytes, path: number): number {
+  if (path === 0) return 0
+  const [at = 0, before = 0] = [starts[path], starts[path - 1]]
+  const most = Math.min((ends[path] ?? 0) - at, (ends[path - 1] ?? 0) - before)
+  let common = 0
+  while (common < most && bytes[at + common] === bytes[before + common]) common++
+  return common
+}
+
+function folderCount(paths: PathBytes): number {
+  const { bytes, starts, ends } = paths
+  let folders = 0
+  for (let path = 0; path < starts.length; path++) {
+    const end = ends[path] ?? 0
+    for (let at = (starts[path] ?? 0) + commonLength(paths, path); at < end; at++)
+      if (bytes[at] === slash) folders++
+  }
+  return folders
+}
+
+/** Each path with a NUL behind it: without, `a/b` and `c` would have the fingerprint of `a` and `/bc`. */
+function nameBytes({ starts, ends }: PathBytes): number {
+  let bytes = starts.length
+  for (let path = 0; path < starts.length; path++) bytes += (ends[path] ?? 0) - (starts[path] ?? 0)
+  return bytes
+}
+
+function fill(words: Int32Array, names: Uint8Array, paths: PathBytes): void {
+  const mask = (words[0] ?? 0) - 1
+  // The sign of the length tells files from folders: both may be asked for the same bytes.
+  const insert = (hash: number, start: number, length: number) => {
+    let slot = spread(hash) & mask
+    while (words[4 + slot * 2] !== 0) slot = (slot + 1) & mask
+    words[4 + slot * 2] = start + 1
+    words[5 + slot * 2] = length
+  }
+  const { bytes, starts, ends } = paths
+  let end = 0
+  for (let path = 0; path < starts.length; path++) {
+    const first = starts[path] ?? 0
+    const length = (ends[path] ?? 0) - first
+    const common = commonLength(paths, path)
+    let hash = noHash
+    for (let i = 0; i < length; i++) {
+      const byte = bytes[first + i] ?? 0
+      if (byte === slash && i >= common) insert(hash, end, -i)
+      hash = Math.imul(hash ^ byte, hashFactor)
+      names[end + i] = byte
+    }
+    insert(hash, end, length)
+    end += length + 1
+  }
 }
 
 export function unpackTracked(shared: SharedTracked): Tracked {
@@ -125,7 +167,7 @@ export function unpackTracked(shared: SharedTracked): Tracked {
   }
 }
 
-function foldersOf(files: readonly RelPath[]): ReadonlySet<ByteString> {
+function foldersAbove(files: readonly RelPath[]): ReadonlySet<ByteString> {
   const folders = new Set<ByteString>()
   for (const file of files) {
     for (let cut = file.lastIndexOf('/'); cut > 0; cut = file.lastIndexOf('/', cut - 1)) {
@@ -143,10 +185,33 @@ function slotCount(entries: number): number {
   return slots
 }
 
+const slash = 0x2f
+const noHash = 0x811c9dc5
+const hashFactor = 0x01000193
+
 function hashOf(text: ByteString): number {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  let hash = noHash
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), hashFactor)
+  return spread(hash)
+}
+
+function spread(hash: number): number {
   return (hash ^ (hash >>> 15)) >>> 0
+}
+
+/** For paths that are strings. */
+export function bytesOfPaths(paths: readonly RelPath[]): PathBytes {
+  const lengths = paths.map((path) => path.length)
+  const ends = new Uint32Array(paths.length)
+  lengths.reduce((sum, length, i) => {
+    ends[i] = sum + length
+    return sum + length
+  }, 0)
+  return {
+    bytes: Buffer.from(paths.join(''), 'latin1'),
+    starts: ends.map((end, i) => end - (lengths[i] ?? 0)),
+    ends,
+  }
 }
 
 function sameBytes(names: Uint8Array, start: number, text: ByteString): boolean {
@@ -221,7 +286,7 @@ export class Verdicts {
     this.#protect = rules.protect
     this.#apart = new Set(rules.apart)
     this.#named = new Set(rules.named)
-    this.#namedFolders = foldersOf(rules.named)
+    this.#namedFolders = foldersAbove(rules.named)
     this.#tracked = tracked ?? (rules.tracked === undefined ? undefined : unpackTracked(rules.tracked))
     // The user's own file for all repositories yields to the repository's, and both to any .gitignore.
     const lists = [rules.globalExcludes, rules.infoExclude].map((content) => parseRules(content, ''))

@@ -67,6 +67,9 @@ async function readWithHelper(scanner: Scanner, files: readonly SeenFile[], read
   }
 }
 
+/** An error of the disk behind the sink: the file that was being read must not count as unreadable because of it. */
+class SinkFailed extends Error {}
+
 class Reading {
   readonly control = new Int32Array(new SharedArrayBuffer(Control.words * 4))
   readonly #root: AbsPath
@@ -123,10 +126,26 @@ class Reading {
   async #readAt(index: number): Promise<void> {
     const file = this.#files[index]
     if (file === undefined) return
-    const isNew = (blob: BlobId) => this.#isNew(blob)
-    const read = readSmall(this.#root, file, isNew) ?? (await readLarge(this.#root, file, isNew))
+    const read = await this.#read(file)
     if ('blob' in read && read.deflated !== undefined) this.#add(read, read.deflated)
     this.#put(index, read)
+  }
+
+  async #read(file: SeenFile): Promise<Read> {
+    const wants = (blob: BlobId) => this.#asksSink(blob)
+    try {
+      return readSmall(this.#root, file, wants) ?? (await readLarge(this.#root, file, wants))
+    } catch (error) {
+      throw error instanceof SinkFailed ? error.cause : error
+    }
+  }
+
+  #asksSink(blob: BlobId): boolean {
+    try {
+      return this.#isNew(blob)
+    } catch (error) {
+      throw new SinkFailed('the sink did not answer', { cause: error })
+    }
   }
 
   #isNew(blob: BlobId): boolean {

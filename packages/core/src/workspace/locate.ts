@@ -67,12 +67,20 @@ export function locate(fs: Fs, start: AbsPath, home: AbsPath, explicit: boolean)
   const real = realFolder(start)
   for (let folder = real; ; folder = absPathUnchecked(parentOf(folder) || '/')) {
     const store = storeFolder(home, folder)
-    if (fs.lstat(joinAbs(store, 'workspace.json')) !== undefined) return { root: folder, store, known: true }
+    if (hasHistory(fs, store)) return { root: folder, store, known: true }
     const isRepository = fs.lstat(joinAbs(folder, '.git')) !== undefined
     if (isRepository && (!explicit || folder === real)) return { root: folder, store, known: false }
     if (folder === '/' || parentOf(folder) === folder) break
   }
   return { root: real, store: storeFolder(home, real), known: false }
+}
+
+// `workspace.json` is written last when a store is made, and can be made again: where there is a history without it,
+// it was lost, and the history must not seem empty because of that (K9).
+function hasHistory(fs: Fs, store: AbsPath): boolean {
+  return ['workspace.json', 'objects.git/refs/unturn'].some(
+    (name) => fs.lstat(joinAbs(store, name)) !== undefined,
+  )
 }
 
 function realFolder(path: AbsPath): AbsPath {

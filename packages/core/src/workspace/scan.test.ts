@@ -32,7 +32,7 @@ import {
   parentOf,
   type RelPath,
 } from '../values.ts'
-import { type CaptureRules, captureRules, packTracked } from './capture-rules.ts'
+import { bytesOfPaths, type CaptureRules, captureRules, packTracked } from './capture-rules.ts'
 import { readContents } from './content.ts'
 import { IgnoreStack, matchesName, parseRules } from './ignore.ts'
 import { type HelperOptions, type Scan, Scanner } from './scan.ts'
@@ -251,7 +251,7 @@ test('[W67] [H2] tracked files are captured whatever rules, heavy folders and si
   place.writeAll('dist/app.js', 'dist/extra.js', 'ig/nored.txt', 'ig/other.txt')
   place.write('big.bin', 'x'.repeat(101))
   place.write('.gitignore', 'ig\n')
-  const tracked = packTracked(['big.bin', 'dist/app.js', 'ig/nored.txt'].map(rel))
+  const tracked = packTracked(bytesOfPaths(['big.bin', 'dist/app.js', 'ig/nored.txt'].map(rel)))
   place.rules = captureRules({ tracked, maxUntrackedFileSize: 100 })
   const scan = await place.look()
   expect(paths(scan.changed)).toEqual(['.gitignore', 'big.bin', 'dist/app.js', 'ig/nored.txt'])
@@ -345,7 +345,10 @@ test('[W73] other rules from outside are felt in folders that did not change, at
   place.rules = captureRules({ infoExclude: '*.log\n' })
   await place.look()
   await place.calm()
-  place.rules = captureRules({ infoExclude: '*.txt\n', tracked: packTracked([rel('dist/y.txt')]) })
+  place.rules = captureRules({
+    infoExclude: '*.txt\n',
+    tracked: packTracked(bytesOfPaths([rel('dist/y.txt')])),
+  })
   expect(paths((await place.look()).changed)).toEqual(['a/x.log', 'dist/y.txt'])
 })
 
@@ -693,7 +696,7 @@ type Move = typeof move extends fc.Arbitrary<infer M> ? M : never
 function make(place: Place, step: Move): void {
   if (step.do === 'restart') return place.restart()
   if ('paths' in step) {
-    const tracked = packTracked([...new Set(step.paths)].sort())
+    const tracked = packTracked(bytesOfPaths([...new Set(step.paths)].sort()))
     place.rules = { ...place.rules, tracked }
     return
   }

@@ -1,0 +1,178 @@
+/**
+ * Recording a change that an agent has made itself and tells of afterwards, with the bytes from before and after.
+ * The disk is not asked for content: by the time this runs the agent may have written the same file again.
+ */
+
+import type { Flight } from '../log/flights.ts'
+import { type GitPosition, optional } from '../log/record.ts'
+import type { ChangeRow, Operation, TurnRow } from '../log/rows.ts'
+import { folderPermOf, permOf } from '../store/attrs.ts'
+import type { ObjectBatch } from '../store/objects.ts'
+import { findLeaf, hasFolder, type Leaf } from '../store/trees.ts'
+import { type Exclusive, foldersAbove, type RelPath, type StepId, type TurnId } from '../values.ts'
+import type { Looked } from '../workspace/scan.ts'
+import { capture, describeOperation } from './capture.ts'
+import type { Engine } from './engine.ts'
+import { isFolderOnDisk, type LastKnown, readLastKnown } from './observe.ts'
+import { endImplicit, requireTurn } from './recording.ts'
+import { type State, sameSnapshot, stateOf } from './snapshots.ts'
+
+/** One file that an agent has changed. Null: it was, or is, not there. */
+export interface ToldChange {
+  readonly turn: TurnId
+  readonly step: StepId
+  readonly path: RelPath
+  readonly before: Uint8Array | null
+  readonly after: Uint8Array | null
+  readonly tool: string
+  readonly agentId?: string
+  readonly part?: string
+  readonly command?: string
+  readonly atMs: number
+}
+
+/**
+ * Puts the change into the log as a step of its turn. What the file was before is taken from the agent, too: where
+ * that is not what the last operation left, somebody wrote in between, and it becomes that somebody's own operation.
+ */
+export async function recordChange(
+  engine: Engine,
+  told: ToldChange,
+  lock: Exclusive,
+): Promise<readonly ChangeRow[]> {
+  const flight = flightOf(requireTurn(engine, told.turn), told)
+  endImplicit(engine, told.turn)
+  const last = readLastKnown(engine) ?? (await capture(engine, {}, lock)).last
+  const look = engine.scanner.look(engine.stat.cache, [told.path])[0]
+  if (isPlain(engine, look, last, told.path)) await recordTold(engine, told, flight, last, look, lock)
+  else await recordSeen(engine, flight, lock)
+  return engine.log.index.changesOfStep(told.step)
+}
+
+// An agent that writes through a link tells the bytes of the link's target, which are not what stands at this path.
+function isPlain(engine: Engine, look: Looked | undefined, last: LastKnown, path: RelPath): boolean {
+  if (look === undefined || !('kind' in look) || look.kind === 'link' || look.kind === 'folder') return false
+  return findLeaf(engine.objects, last.state.tree, path)?.mode !== '120000'
+}
+
+async function recordSeen(engine: Engine, flight: Flight, lock: Exclusive): Promise<void> {
+  engine.flights.begin(flight)
+  await capture(engine, { paths: flight.paths, closing: flight }, lock)
+  engine.flights.end(flight.step)
+}
+
+async function recordTold(
+  engine: Engine,
+  told: ToldChange,
+  flight: Flight,
+  last: LastKnown,
+  look: Looked | undefined,
+  lock: Exclusive,
+): Promise<void> {
+  const batch = engine.objects.newBatch()
+  const git = engine.user.position()
+  const perm = look !== undefined && 'kind' in look && look.kind === 'file' ? look.perm : undefined
+  const before = withContent(engine, batch, last.state, told.path, told.before, perm)
+  const after = withContent(engine, batch, before, told.path, told.after, perm)
+  const operations = [
+    ...foreignEdit(engine, batch, last, before, git, lock),
+    appendStep(engine, batch, flight, { before, after, last, git }, lock),
+  ]
+  for (const operation of operations) await describeOperation(engine, operation)
+}
+
+function foreignEdit(
+  engine: Engine,
+  batch: ObjectBatch,
+  last: LastKnown,
+  before: State,
+  git: GitPosition,
+  lock: Exclusive,
+): readonly Operation[] {
+  if (sameSnapshot(last.state.snapshot, before.snapshot)) return []
+  const taken = { before: last.state.snapshot, after: before.snapshot, skipped: last.skippedBlob }
+  return [engine.log.append(batch, { kind: 'user-edit', git }, taken, lock)]
+}
+
+interface Span {
+  readonly before: State
+  readonly after: State
+  readonly last: LastKnown
+  readonly git: GitPosition
+}
+
+function appendStep(
+  engine: Engine,
+  batch: ObjectBatch,
+  flight: Flight,
+  { before, after, last, git }: Span,
+  lock: Exclusive,
+): Operation {
+  const { implicit: _, ...step } = flight
+  const draft = { kind: 'step', git, ...step, certainty: 'exact', ended: true } as const
+  const taken = { before: before.snapshot, after: after.snapshot, skipped: last.skippedBlob }
+  return engine.log.append(batch, draft, taken, lock)
+}
+
+function flightOf(turn: TurnRow, told: ToldChange): Flight {
+  return {
+    step: told.step,
+    session: turn.session,
+    turn: turn.id,
+    tool: told.tool,
+    agent: turn.agent,
+    ...optional('agentId', told.agentId ?? turn.agentId),
+    ...optional('part', told.part),
+    ...optional('command', told.command),
+    paths: [told.path],
+    beganMs: told.atMs,
+    implicit: false,
+  }
+}
+
+/** The state with these bytes at the path. Permission bits are those on disk, or else those that were there. */
+function withContent(
+  engine: Engine,
+  batch: ObjectBatch,
+  state: State,
+  path: RelPath,
+  content: Uint8Array | null,
+  onDisk: number | undefined,
+): State {
+  const known = findLeaf(batch, state.tree, path)
+  if (content === null) return known === undefined ? state : withoutFile(engine, batch, state, path)
+  const blob = batch.blob(content)
+  if (known?.blob === blob) return state
+  const usual = known === undefined ? state.attrs.defaults.file : permOf(state.attrs, path, known)
+  return withFile(batch, state, path, blob, onDisk ?? usual)
+}
+
+function withFile(
+  batch: ObjectBatch,
+  state: State,
+  path: RelPath,
+  blob: Leaf['blob'],
+  perm: number,
+): State {
+  const { defaults } = state.attrs
+  const isExec = (perm & 0o100) !== 0
+  const tree = batch.edit(state.tree, new Map([[path, { mode: isExec ? '100755' : '100644', blob }]]))
+  const files = new Map(state.attrs.files)
+  if (perm === (isExec ? defaults.exec : defaults.file)) files.delete(path)
+  else files.set(path, perm)
+  const bare = new Map(state.attrs.bare)
+  for (const folder of foldersAbove(path)) bare.delete(folder)
+  return stateOf(tree, { ...state.attrs, files, bare }, (bytes) => batch.blob(bytes))
+}
+
+function withoutFile(engine: Engine, batch: ObjectBatch, state: State, path: RelPath): State {
+  const tree = batch.edit(state.tree, new Map([[path, undefined]]))
+  const files = new Map(state.attrs.files)
+  files.delete(path)
+  const bare = new Map(state.attrs.bare)
+  for (const folder of foldersAbove(path)) {
+    if (!hasFolder(batch, tree, folder) && isFolderOnDisk(engine, folder))
+      bare.set(folder, folderPermOf(state.attrs, folder))
+  }
+  return stateOf(tree, { ...state.attrs, files, bare }, (bytes) => batch.blob(bytes))
+}

@@ -11,6 +11,7 @@ const us = 'Unturn'
 const status = 'git status'
 const plainAdd = 'git add -A'
 const openCode = 'OpenCode'
+const openCodeSteps = 'OpenCode, 10 steps'
 
 function gitStatus(tree: Tree): Contender {
   return { name: status, work: () => tree.git(['status', '--porcelain']) }
@@ -100,12 +101,13 @@ export async function undoRedo(tree: Tree, runs: number): Promise<readonly Row[]
   await peer.first()
   const theirs = await compare(peerMoves(tree, peer), runs, 0)
   peer.remove()
-  const undone = { ...own, [openCode]: theirs.undo ?? [] }
+  const undone = { ...own, [openCode]: theirs.undo ?? [], [openCodeSteps]: theirs[openCodeSteps] ?? [] }
   const redone = { ...own, [openCode]: theirs.redo ?? [] }
   const { size } = tree
   return [
     rowAgainst('undo of 10 files', size, undone, { ours: 'undo', peer: warmCapture }, atMost(1.3)),
     rowAgainst('undo of 10 files', size, undone, { ours: 'undo', peer: openCode }, fasterBy(5)),
+    rowAgainst('undo of 10 files', size, undone, { ours: 'undo', peer: openCodeSteps }, fasterBy(5)),
     rowAgainst('redo of 10 files', size, redone, { ours: 'redo', peer: warmCapture }, atMost(1.3)),
     rowAgainst('redo of 10 files', size, redone, { ours: 'redo', peer: openCode }, fasterBy(100)),
   ]
@@ -127,16 +129,14 @@ function peerMoves(tree: Tree, peer: OpenCode): readonly Contender[] {
   let before = ''
   let after = ''
   let files: readonly string[] = []
+  const prepare = async () => {
+    before = await peer.track()
+    files = tree.editTen()
+    after = await peer.track()
+  }
   return [
-    {
-      name: 'undo',
-      prepare: async () => {
-        before = await peer.track()
-        files = tree.editTen()
-        after = await peer.track()
-      },
-      work: () => peer.revert(before, files),
-    },
+    { name: openCodeSteps, prepare, work: () => peer.revertSteps(before, files) },
+    { name: 'undo', prepare, work: () => peer.revert(before, files) },
     { name: 'redo', work: () => peer.restore(after) },
   ]
 }

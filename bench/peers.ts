@@ -96,6 +96,12 @@ export class OpenCode {
     await this.#start(['checkout', before, '--', ...files])
   }
 
+  /** The same after a turn of one step for each file: each has a tree of its own, and nothing can be batched. */
+  async revertSteps(before: string, files: readonly string[]): Promise<void> {
+    await this.track()
+    for (const file of files) await this.#start(['checkout', before, '--', file])
+  }
+
   /** Redo: every file of the tree is written again. */
   async restore(after: string): Promise<void> {
     await this.#start(['read-tree', after])

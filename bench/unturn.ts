@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { RelPath, SessionId, Workspace } from '../packages/core/src/index.ts'
 import type { Ground, Tree } from './tree.ts'
 
-const library = process.env.UBDIST ?? new URL("../packages/core/dist/index.js", import.meta.url).href
+const library = new URL('../packages/core/dist/index.js', import.meta.url).href
 export const command = fileURLToPath(new URL('../packages/cli/dist/unturn.js', import.meta.url))
 export const session = 'bench' as SessionId
 

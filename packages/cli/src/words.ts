@@ -69,7 +69,7 @@ function fileLine(file: FileOutcome, words: typeof verbs, terminal: Terminal): s
 }
 
 export function notUndoneLines(
-  { commands, commits, skipped }: NotUndone,
+  { commands, commits, skipped, branch }: NotUndone,
   terminal: Terminal,
 ): readonly string[] {
   const lines = [
@@ -77,6 +77,9 @@ export function notUndoneLines(
     ...commits.map(
       (commit) => `  committed    ${commit.id.slice(0, 10)} ${oneLine(commit.subject, terminal.width - 28)}`,
     ),
+    ...(branch === undefined
+      ? []
+      : [`  switched     from ${headWords(branch.from)} to ${headWords(branch.to)}`]),
     ...skipped.map((one) => `  not captured ${skippedWords(one)}`),
   ]
   return lines.length === 0 ? [] : [terminal.style('yellow', 'Not taken back:'), ...lines]
@@ -89,6 +92,7 @@ export function skippedWords(skipped: Skipped): string {
     unreadable: 'unreadable',
     special: 'a special file',
     'nested-git': "another repository's .git",
+    purged: 'purged from the history',
   }
   return `${shown(skipped.path)} (${why[skipped.reason]})`
 }
@@ -99,6 +103,10 @@ export function branchLine(outcome: Outcome): string | undefined {
   return git.moved
     ? `The branch ${shortRef(git.branch)} is back at ${git.to.slice(0, 10)} (was ${git.from.slice(0, 10)}).`
     : `The branch was not moved: ${git.reason}.`
+}
+
+function headWords(ref: string | null): string {
+  return ref === null ? 'a detached HEAD' : shortRef(ref)
 }
 
 function shortRef(ref: string): string {

@@ -28,6 +28,7 @@ export interface Failures {
   'nothing-to-undo': { readonly session?: string }
   'nothing-to-redo': { readonly session?: string }
   'nothing-to-roll-back': { readonly [key: string]: unknown }
+  'plan-stale': { readonly [key: string]: unknown }
   'turn-running': { readonly turn: string; readonly reason: string }
   internal: { readonly [key: string]: unknown }
 }

@@ -3,15 +3,64 @@
  *
  * ```ts
  * await using workspace = await openWorkspace('.')
- * const { turn } = await workspace.beginTurn({ session, agent: 'my-agent', prompt: 'Tidy up' })
- * const { step } = await workspace.beginStep({ turn, tool: 'shell', paths: [] })
- * // … the agent works …
- * await workspace.endStep(step)
- * await workspace.endTurn(turn)
- * await workspace.undo({ session })
+ * const session = workspace.session('chat-1', { agent: 'my-agent' })
+ * const turn = await session.begin({ prompt: 'Tidy up' })
+ * await turn.step({ tool: 'edit', paths: ['notes.txt'] }, () => writeFile('notes.txt', 'tidy'))
+ * await turn.end()
+ * await session.undo()
  * ```
+ *
+ * docs/library.md tells the rest. In `session`, `turn`, `snapshots`, events and the tracker paths are text; where a
+ * type says `RelPath`, a path is bytes (`textOfBytes` makes text of it).
  */
 
+export {
+  type EventName,
+  type EventOf,
+  type EventOptions,
+  EventStream,
+  type FileDiff,
+  type Listener,
+  type WorkspaceEvent,
+} from './api/events.ts'
+export {
+  type ChangeFilter,
+  type ChangeMetadata,
+  type Content,
+  FileChangeTracker,
+  type FileOperation,
+  type RollbackOptions,
+  type TrackedChange,
+  type TrackerEvents,
+} from './api/file-change-tracker.ts'
+export { Plan } from './api/plan.ts'
+export {
+  type BeginOptions,
+  type Head,
+  type MessageOptions,
+  type MoveOptions,
+  type RedoOptions,
+  type RestoreOptions,
+  type Reverted,
+  type RunningTurn,
+  Session,
+  type SessionOptions,
+  type TurnInfo,
+  type UndoOptions,
+} from './api/session.ts'
+export {
+  type Capture,
+  type FullDiff,
+  type GcOptions,
+  type SnapshotFilter,
+  type SnapshotHash,
+  type SnapshotInfo,
+  type SnapshotMove,
+  type SnapshotPatch,
+  Snapshots,
+} from './api/snapshots.ts'
+export { type StepOptions, type StepResult, Turn, type TurnResult } from './api/turn.ts'
+export type { Change, ConflictResult, FileResult, MoveResult, SkippedResult } from './api/words.ts'
 export {
   bytesOfText,
   type FailureCode,

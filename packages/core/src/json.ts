@@ -34,7 +34,7 @@ export function conflictJson({ path, kind, ours, theirs, message, later }: Confl
   return { path: textOfBytes(path), kind, ours, theirs, message, later }
 }
 
-function fileJson({ path, action, from, merged }: FileOutcome) {
+export function fileJson({ path, action, from, merged }: FileOutcome) {
   return {
     path: textOfBytes(path),
     action,
@@ -57,6 +57,7 @@ export function outcomeJson(outcome: Outcome) {
       commands: notUndone.commands,
       commits: notUndone.commits,
       skipped: notUndone.skipped.map(skippedJson),
+      ...optional('branch', notUndone.branch),
     },
     ...optional('git', outcome.git),
     ...optional('patch', outcome.patch),

@@ -24,14 +24,25 @@ export function foldersOf(folder: AbsPath): StoreFolders {
     scratch: joinAbs(folder, 'scratch'),
     flights: joinAbs(folder, 'flights'),
     statCache: joinAbs(folder, 'stat-cache'),
+    lock: joinAbs(folder, 'lock.db'),
+  }
+}
+
+/** Makes the folder with nothing but the lock in it, which whoever makes the rest must hold. */
+export function createFolder(fs: Fs, folders: StoreFolders): void {
+  try {
+    ensureFolders(fs, folders.folder)
+    refuseUnsafe(fs, folders.folder)
+    ensurePrivateFile(fs, folders.lock)
+  } catch (error) {
+    if (error instanceof UnturnError) throw error
+    throw unwritable(folders.folder, error)
   }
 }
 
 /** Makes the store where there is none. `workspace.json` comes last: a store without it was never finished. */
 export function createStore(fs: Fs, folders: StoreFolders, root: AbsPath, nowMs: number): void {
   try {
-    ensureFolders(fs, folders.folder)
-    refuseUnsafe(fs, folders.folder)
     ObjectStore.create(fs, folders.objects)
     for (const folder of [folders.journal, folders.staging, folders.scratch, folders.flights])
       ensureFolder(fs, folder)
@@ -62,6 +73,7 @@ function writeFacts(fs: Fs, folder: AbsPath, root: AbsPath, nowMs: number): void
 /** Opens what was made before. What is missing and can be had again is made again. */
 export function openStore(fs: Fs, folders: StoreFolders, root: AbsPath, nowMs: number): StoreFacts {
   refuseUnsafe(fs, folders.folder)
+  ensurePrivateFile(fs, folders.lock)
   writeFacts(fs, folders.folder, root, nowMs)
   for (const folder of [folders.journal, folders.staging, folders.scratch, folders.flights])
     ensureFolder(fs, folder)
@@ -109,6 +121,15 @@ function ensureFolders(fs: Fs, folder: AbsPath): void {
   ensureFolders(fs, parent)
   ensureFolder(fs, folder)
   fs.syncFolder(parent)
+}
+
+// SQLite would make the file as wide as the umask lets it.
+function ensurePrivateFile(fs: Fs, path: AbsPath): void {
+  try {
+    if (fs.lstat(path) === undefined) fs.createFile(path, [], 0o600)
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error // another process was quicker
+  }
 }
 
 function ensureFolder(fs: Fs, folder: AbsPath): void {

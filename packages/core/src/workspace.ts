@@ -1,17 +1,25 @@
 /** The front door: one workspace, opened, with everything a face can ask of it. */
 
 import { randomBytes } from 'node:crypto'
-import { UnturnError } from './errors.ts'
+import type { EventName, EventOptions, EventStream, Listener } from './api/events.ts'
+import { Plan } from './api/plan.ts'
+import { Session, type SessionOptions } from './api/session.ts'
+import { Snapshots } from './api/snapshots.ts'
+import { Telling } from './api/telling.ts'
+import { orNothing } from './api/words.ts'
+import { isFailure, UnturnError } from './errors.ts'
 import { failureOf } from './failures.ts'
 import type { Fs } from './fs.ts'
 import { type BlamedLine, blame } from './history/blame.ts'
 import { describeAll } from './history/capture.ts'
 import { type Cleaned, cleanup } from './history/cleanup.ts'
 import { examine, type Finding, mend, unsettled } from './history/doctor.ts'
-import { recoverApply } from './history/enact.ts'
+import { type Enacted, recoverApply } from './history/enact.ts'
 import type { Engine, Progress, StoreFolders } from './history/engine.ts'
 import { type RedoWish, type RestoreWish, redo, restore, type UndoWish, undo } from './history/moves.ts'
 import type { Outcome } from './history/outcome.ts'
+import { eraseFromHistory, notPurged, type Proof, proveGone } from './history/purge.ts'
+import { recordChange, type ToldChange } from './history/record-change.ts'
 import {
   beginStep,
   beginTurn,
@@ -23,23 +31,52 @@ import {
   type TurnWish,
   type UserCapture,
 } from './history/recording.ts'
+import {
+  defaultLimits,
+  dropOld,
+  isGcDue,
+  type Limits,
+  markGc,
+  planRetention,
+  type RetentionPlan,
+  rootsOf,
+  sessionSizes,
+} from './history/retention.ts'
 import { type RollbackWish, rollback } from './history/rollback.ts'
+import { type PathsOf, restoreSnapshot, revertPaths, type SnapshotWish } from './history/to-snapshot.ts'
 import { DiskRepository, type RuleOptions } from './history/user-repository.ts'
 import { Flights } from './log/flights.ts'
 import type { IndexDb } from './log/index-db.ts'
 import { StoreLock } from './log/lock.ts'
 import { Log } from './log/log.ts'
+import { pin, unpin } from './log/pins.ts'
 import type { TurnStatus } from './log/record.ts'
 import type { ChangeRow } from './log/rows.ts'
 import { isDamaged } from './log/sqlite.ts'
-import { consolidate, removeLeftovers } from './store/consolidate.ts'
+import { consolidate, mayHaveLeftovers, removeLeftovers } from './store/consolidate.ts'
 import { Describer } from './store/describe.ts'
 import { Git } from './store/git.ts'
 import { removeScratches } from './store/merge.ts'
 import { ObjectStore } from './store/objects.ts'
-import { dropOldPacks, packReachable, type Repacked } from './store/repack.ts'
-import { createStore, foldersOf, openStore } from './store-folder.ts'
-import type { AbsPath, Exclusive, RelPath, SessionId, StepId, TreeId, TurnId } from './values.ts'
+import {
+  dropOldPacks,
+  type PackedState,
+  packReachable,
+  type Repacked,
+  removeGitTemps,
+} from './store/repack.ts'
+import { createFolder, createStore, foldersOf, openStore } from './store-folder.ts'
+import {
+  type AbsPath,
+  type Exclusive,
+  joinAbs,
+  type RelPath,
+  type SessionId,
+  type Snapshot,
+  type StepId,
+  type TreeId,
+  type TurnId,
+} from './values.ts'
 import { needsRecovery } from './workspace/apply.ts'
 import { bytesPath, type Located, locate, refuseTooWide, storeHome } from './workspace/locate.ts'
 import { nodeFs } from './workspace/node-fs.ts'
@@ -67,18 +104,44 @@ export async function findWorkspace(
   folder: string,
   options: OpenOptions = {},
 ): Promise<Workspace | undefined> {
-  const { located } = placeOf(folder, options)
-  return located.known ? open(located, options) : undefined
+  return failing(async () => {
+    const { located } = placeOf(folder, options)
+    return located.known ? open(located, options) : undefined
+  })
 }
 
 /** Opens the workspace of a folder; makes its store, outside of it, where there is none. */
 export async function openWorkspace(folder: string, options: OpenOptions = {}): Promise<Workspace> {
-  const { located, env } = placeOf(folder, options)
-  if (!located.known) {
-    refuseTooWide(located.root, env)
-    createStore(options.fs ?? nodeFs, foldersOf(located.store), located.root, (options.now ?? Date.now)())
+  return failing(async () => {
+    const { located, env } = placeOf(folder, options)
+    if (!located.known) {
+      refuseTooWide(located.root, env)
+      await create(located, options)
+    }
+    return open(located, options)
+  })
+}
+
+// Ten hooks of ten agents may come at once, and each finds that there is no store yet.
+async function create({ store, root }: Located, options: OpenOptions): Promise<void> {
+  const fs = options.fs ?? nodeFs
+  const folders = foldersOf(store)
+  createFolder(fs, folders)
+  using lock = lockOf(folders, options)
+  await lock.exclusive(async () => createStore(fs, folders, root, (options.now ?? Date.now)()))
+}
+
+function lockOf(folders: StoreFolders, { patienceMs }: OpenOptions): StoreLock {
+  return new StoreLock(folders.lock, patienceMs === undefined ? {} : { patienceMs })
+}
+
+/** Errors of the disk and of SQLite leave this package as failures with a code. */
+async function failing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw failureOf(error) ?? error
   }
-  return open(located, options)
 }
 
 function placeOf(
@@ -110,10 +173,7 @@ async function open(located: Located, options: OpenOptions): Promise<Workspace> 
     git,
     describer: new Describer(git),
     log,
-    lock: new StoreLock(
-      `${folders.folder}/lock.db` as AbsPath,
-      options.patienceMs === undefined ? {} : { patienceMs: options.patienceMs },
-    ),
+    lock: lockOf(folders, options),
     flights: new Flights(fs, folders.flights),
     scanner: new Scanner(located.root),
     defaultPerms: facts.usual,
@@ -140,13 +200,32 @@ async function caughtUp(workspace: Workspace): Promise<void> {
   }
 }
 
+/** What `gc` did. */
+export interface Collected extends Repacked {
+  readonly dropped: RetentionPlan['sessions']
+  readonly userOperations: number
+}
+
+/** What `purge` did, and the proof. */
+export interface Purged extends Repacked {
+  /** Operations that were written anew. */
+  readonly operations: number
+  /** Different contents that the paths had. */
+  readonly versions: number
+  readonly proof: Proof
+}
+
 export class Workspace implements AsyncDisposable {
+  /** Snapshots by hash, for agents that keep a history of their own. */
+  readonly snapshots: Snapshots = new Snapshots(this)
+  readonly #telling: Telling
   /** For the faces' read-only questions and for tests; everything that changes something has a method here. */
   readonly engine: Engine
   readonly #toldBroken = new Set<string>()
 
   constructor(engine: Engine) {
     this.engine = engine
+    this.#telling = new Telling(engine)
   }
 
   get root(): AbsPath {
@@ -157,14 +236,39 @@ export class Workspace implements AsyncDisposable {
     return this.engine.log.index
   }
 
+  // ---- for people who build agents -----------------------------------------------------------------------------------
+
+  /** One conversation with one agent; it exists from its first turn on. */
+  session(id: string, options: SessionOptions): Session {
+    return new Session(this, id, options)
+  }
+
+  /** Listens to one kind of event; the answer ends it. A listener that throws hurts neither operation nor neighbour. */
+  on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
+    return this.#telling.on(name, listener)
+  }
+
+  /** All events from now on, for `for await`; ends when the workspace is closed. */
+  events(options: EventOptions = {}): EventStream {
+    return this.#telling.stream(options)
+  }
+
+  /** What `rollback` would do, and the means to do exactly that. */
+  planRollback(wish: Omit<RollbackWish, 'dryRun' | 'onPlan'>): Promise<Plan> {
+    return Plan.make((run) => orNothing(null, () => this.rollback({ ...wish, ...run })))
+  }
+
   // ---- recording -------------------------------------------------------------------------------------------------
 
   beginTurn(wish: TurnWish): Promise<{ readonly turn: TurnId; readonly seq: number }> {
     return this.#exclusive((lock) => beginTurn(this.engine, wish, lock))
   }
 
-  beginStep(wish: StepWish): Promise<{ readonly step: StepId }> {
-    return this.#exclusive((lock) => beginStep(this.engine, wish, lock))
+  async beginStep(wish: StepWish): Promise<{ readonly step: StepId }> {
+    const begun = await this.#exclusive((lock) => beginStep(this.engine, wish, lock))
+    const flight = this.#telling.wantsSteps ? this.engine.flights.find(begun.step) : undefined
+    if (flight !== undefined) this.#telling.stepBegan(flight)
+    return begun
   }
 
   endStep(step: StepId): Promise<readonly ChangeRow[]> {
@@ -180,6 +284,11 @@ export class Workspace implements AsyncDisposable {
     })
   }
 
+  /** Records a change that the agent has made itself, from the bytes it tells. */
+  recordChange(told: ToldChange): Promise<readonly ChangeRow[]> {
+    return this.#exclusive((lock) => recordChange(this.engine, told, lock))
+  }
+
   capture(label?: string): Promise<UserCapture> {
     return this.#exclusive((lock) => captureNow(this.engine, label, lock))
   }
@@ -187,19 +296,38 @@ export class Workspace implements AsyncDisposable {
   // ---- moving ------------------------------------------------------------------------------------------------------
 
   undo(wish: UndoWish): Promise<Outcome> {
-    return this.#exclusive((lock) => undo(this.engine, wish, lock))
+    return this.#moving(wish.session, (lock) => undo(this.engine, wish, lock))
   }
 
   redo(wish: RedoWish): Promise<Outcome> {
-    return this.#exclusive((lock) => redo(this.engine, wish, lock))
+    return this.#moving(wish.session, (lock) => redo(this.engine, wish, lock))
   }
 
   restore(wish: RestoreWish): Promise<Outcome> {
-    return this.#exclusive((lock) => restore(this.engine, wish, lock))
+    return this.#moving(wish.session, (lock) => restore(this.engine, wish, lock))
   }
 
   rollback(wish: RollbackWish): Promise<Outcome> {
-    return this.#exclusive((lock) => rollback(this.engine, wish, lock))
+    return this.#moving(wish.session, (lock) => rollback(this.engine, wish, lock))
+  }
+
+  /** The whole workspace as in a snapshot. */
+  restoreSnapshot(snapshot: Snapshot, wish: SnapshotWish = {}): Promise<Enacted> {
+    return this.#moving(undefined, (lock) => restoreSnapshot(this.engine, snapshot, wish, lock))
+  }
+
+  /** Some paths as in snapshots. */
+  revertPaths(reverts: readonly PathsOf[], wish: SnapshotWish = {}): Promise<Enacted> {
+    return this.#moving(undefined, (lock) => revertPaths(this.engine, reverts, wish, lock))
+  }
+
+  async #moving<T extends Enacted>(
+    session: SessionId | undefined,
+    work: (lock: Exclusive) => Promise<T>,
+  ): Promise<T> {
+    const enacted = await this.#exclusive(work)
+    this.#telling.conflicts(session, enacted)
+    return enacted
   }
 
   cleanup(session: SessionId): Promise<Cleaned> {
@@ -222,32 +350,140 @@ export class Workspace implements AsyncDisposable {
     ])
   }
 
-  /** Packs the history. Others may go on meanwhile: only the last, short part needs them to wait. */
-  async gc(): Promise<Repacked> {
+  /** Sessions with their sizes, in the order in which retention keeps them. */
+  sessionSizes(): ReturnType<typeof sessionSizes> {
+    return sessionSizes(this.engine)
+  }
+
+  /** Retention leaves a pinned session alone. */
+  pin(session: SessionId): Promise<void> {
+    return this.#exclusive(async (lock) => pin(this.engine.objects, session, lock))
+  }
+
+  unpin(session: SessionId): Promise<void> {
+    return this.#exclusive(async (lock) => unpin(this.engine.objects, session, lock))
+  }
+
+  /** Whether `gc` should run by itself. */
+  get isGcDue(): boolean {
+    return isGcDue(this.engine)
+  }
+
+  /** What `gc` with these limits would drop; an upper bound where size decides, since packing alone may be enough. */
+  planGc(limits: Partial<Limits> = {}): Promise<RetentionPlan> {
+    return this.#exclusive(async () =>
+      planRetention(this.engine, { ...defaultLimits, ...limits }, { size: true }),
+    )
+  }
+
+  /**
+   * Drops what retention does not keep, and packs the rest. Others may go on meanwhile: only short parts need them to
+   * wait. Cut at any point, the store is in order; the next run does what is left.
+   */
+  gc(limits: Partial<Limits> = {}): Promise<Collected> {
+    const all = { ...defaultLimits, ...limits }
+    return this.#alone(async () => {
+      const first = await this.#retain(all, { size: false })
+      const packed = await this.#repack()
+      let { bytesAfter } = packed
+      const dropped = [...first.sessions]
+      let userOperations = first.userOperations.length
+      while (bytesAfter > all.maxBytes) {
+        const more = await this.#retain(all, { size: true })
+        if (more.sessions.length === 0) break
+        dropped.push(...more.sessions)
+        userOperations += more.userOperations.length
+        bytesAfter = (await this.#repack()).bytesAfter
+      }
+      const collected = { dropped, userOperations, bytesBefore: packed.bytesBefore, bytesAfter }
+      this.#telling.gc(collected)
+      return collected
+    })
+  }
+
+  /** Removes paths, files or folders, from every snapshot, and proves that what was there is gone. */
+  purge(paths: readonly RelPath[]): Promise<Purged> {
+    return this.#alone(async () => {
+      const erased = await this.#exclusive(async (lock) => eraseFromHistory(this.engine, paths, lock))
+      const packed = await this.#packed(true)
+      return this.#exclusive(async (lock) => {
+        let repacked = await dropOldPacks(this.engine.objects, this.engine.git, packed, lock)
+        let proof = await proveGone(this.engine, paths, erased)
+        if (proof.strays.length > 0) {
+          // Small packs may have been joined meanwhile, purged bytes and all. Under the lock nobody does.
+          repacked = await dropOldPacks(this.engine.objects, this.engine.git, await this.#packed(true), lock)
+          proof = await proveGone(this.engine, paths, erased)
+        }
+        if (proof.strays.length > 0) throw notPurged(`${proof.strays.length} objects are left over`)
+        persistStatCache(this.engine, { always: true })
+        return { operations: erased.operations, versions: erased.blobs.size, proof, ...repacked }
+      })
+    })
+  }
+
+  /** One gc or purge at a time; the lock of the store stays free for everybody else. */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
     const { engine } = this
-    await this.#exclusive(async () => {})
-    const packed = await packReachable(engine.objects, engine.git)
-    return this.#exclusive((lock) => dropOldPacks(engine.objects, engine.git, packed, lock))
+    const path = joinAbs(engine.folders.folder, 'gc.db')
+    using lock = new StoreLock(path)
+    return await lock.exclusive(async () => {
+      removeGitTemps(engine.objects)
+      markGc(engine)
+      return await work()
+    })
+  }
+
+  #retain(limits: Limits, options: { readonly size: boolean }): Promise<RetentionPlan> {
+    return this.#exclusive(async (lock) => {
+      const broken = [...this.engine.log.broken.values()][0]
+      if (broken !== undefined) throw broken // first it is mended, or nobody can tell what may go
+      removeLeftovers(this.engine.objects, lock)
+      const plan = planRetention(this.engine, limits, options)
+      dropOld(this.engine, plan, lock)
+      return plan
+    })
+  }
+
+  async #repack(): Promise<Repacked> {
+    const packed = await this.#packed(false)
+    return this.#exclusive((lock) => dropOldPacks(this.engine.objects, this.engine.git, packed, lock))
+  }
+
+  // Somebody may join small packs while git reads them. It then fails, and finds them where they are now.
+  async #packed(unborrow: boolean): Promise<PackedState> {
+    const { engine } = this
+    const wish = {
+      folder: joinAbs(engine.folders.scratch, 'repack'),
+      roots: () => rootsOf(engine),
+      unborrow,
+    }
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await packReachable(engine.objects, engine.git, wish)
+      } catch (error) {
+        if (attempt === 3 || !isFailure(error, 'git-failed')) throw error
+      }
+    }
   }
 
   /** Brings the index up to the log and finishes what was interrupted, if nobody else is at it right now. */
   async catchUp(): Promise<void> {
     const { log, fs, folders } = this.engine
-    if (!needsRecovery(fs, folders.journal) && log.isCurrent()) return
+    if (!needsRecovery(fs, folders.journal) && log.isCurrent()) return this.#telling.news()
     await this.#exclusive(async () => {})
   }
 
   /** Everything that writes goes through here: alone, with nothing unfinished behind it. */
-  #exclusive<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
-    return this.#locked((lock) => this.#rebuildingIndex(() => this.#orderly(work, lock), lock))
+  async #exclusive<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
+    try {
+      return await this.#locked((lock) => this.#rebuildingIndex(() => this.#orderly(work, lock), lock))
+    } finally {
+      await this.#telling.news() // also of what happened before a failure
+    }
   }
 
-  async #locked<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
-    try {
-      return await this.engine.lock.exclusive(work)
-    } catch (error) {
-      throw failureOf(error) ?? error
-    }
+  #locked<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
+    return failing(() => this.engine.lock.exclusive(work))
   }
 
   // A damaged index shows only when somebody reads it. It is made anew, and the work done again unless the log shows
@@ -275,23 +511,28 @@ export class Workspace implements AsyncDisposable {
   /** Nothing of what others began, or left behind, is in the way. */
   async #settle(lock: Exclusive): Promise<void> {
     const { engine } = this
+    engine.objects.refreshIfStale()
     engine.log.heal(lock)
     this.#tellBroken()
     if (needsRecovery(engine.fs, engine.folders.journal)) await recoverApply(engine, lock)
-    if (engine.objects.hasLeftovers) removeLeftovers(engine.objects, lock)
+    if (mayHaveLeftovers(engine.objects)) removeLeftovers(engine.objects, lock)
     removeScratches(engine.fs, engine.folders.scratch, lock)
     await describeAll(engine)
   }
 
   #tellBroken(): void {
     for (const [ref, error] of this.engine.log.broken) {
-      if (!this.#toldBroken.has(ref)) this.engine.warn(`${error.message} Other sessions can still be used.`)
+      if (!this.#toldBroken.has(ref))
+        this.engine.warn(
+          `The history of one session cannot be read (${ref}). ${error.message} Other sessions can still be used.`,
+        )
       this.#toldBroken.add(ref)
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     const { engine } = this
+    this.#telling.end()
     await engine.describer[Symbol.asyncDispose]()
     await engine.git[Symbol.asyncDispose]()
     await engine.scanner[Symbol.asyncDispose]()
@@ -306,6 +547,8 @@ class LazyStatMemory {
   readonly #folders: StoreFolders
   #cache: StatCache | undefined
   tree: TreeId | undefined
+  /** There is a cache on disk, though perhaps an older one. */
+  isStored = false
 
   constructor(folders: StoreFolders) {
     this.#folders = folders
@@ -315,10 +558,15 @@ class LazyStatMemory {
     if (this.#cache === undefined) {
       const stored = StatCache.read(this.#folders.statCache)
       this.#cache = stored ?? StatCache.empty()
+      this.isStored = stored !== undefined
       this.tree =
         stored === undefined || stored.snapshotTree === '' ? undefined : (stored.snapshotTree as TreeId)
     }
     return this.#cache
+  }
+
+  set cache(cache: StatCache) {
+    this.#cache = cache
   }
 
   get isLoaded(): boolean {
@@ -326,15 +574,20 @@ class LazyStatMemory {
   }
 }
 
-// Writing 100,000 entries for one changed file costs more than reading that file again next time.
-function persistStatCache(engine: Engine): void {
+const worthWriting = 100
+
+// Writing the cache for a few changed files costs more than reading these files again next time. They count again then,
+// so that it is written in the end.
+function persistStatCache(engine: Engine, options: { readonly always?: boolean } = {}): void {
   if (!(engine.stat instanceof LazyStatMemory) || !engine.stat.isLoaded) return
   const { cache, tree } = engine.stat
-  if (tree === undefined || cache.staleEntries === 0) return
-  if (cache.staleEntries < 200 && cache.size > 5_000) return
+  if (tree === undefined) return
+  const isWorth = cache.staleEntries >= worthWriting || (cache.staleEntries > 0 && !engine.stat.isStored)
+  if (!isWorth && options.always !== true) return
   cache.snapshotTree = tree
   try {
     cache.write(engine.folders.statCache)
+    engine.stat.isStored = true
   } catch (error) {
     engine.warn(
       `The stat cache could not be written (${error instanceof Error ? error.message : error}); the next capture takes longer.`,

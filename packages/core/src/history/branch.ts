@@ -1,6 +1,7 @@
 /** The typed `--git`: the one case in which the user's repository is written, and only a branch, and only back (P5). */
 
 import type { GitPosition } from '../log/record.ts'
+import type { TurnRow } from '../log/rows.ts'
 import { isContained, moveBranch } from '../store/user-commits.ts'
 import { operationInProgress, readHead, readRef, refsPointingInto, type UserGit } from '../store/user-git.ts'
 import { joinAbs } from '../values.ts'
@@ -12,13 +13,15 @@ import type { TurnTree, Way } from './points.ts'
 export async function moveUserBranch(engine: Engine, tree: TurnTree, way: Way): Promise<BranchOutcome> {
   const git = engine.user.find()
   if (git === undefined) return stays('this workspace has no git repository that Unturn can read')
-  const span = commitSpan(tree, way)
+  const turns = committingTurns(tree, way)
+  const span = commitSpan(turns)
   if (span === undefined) return stays('the undone turns made no commits')
   const { from, to, branch } = span
   if (branch === undefined)
     return stays('the commits were made on a detached HEAD, so there is no branch to move')
   if (from === undefined)
     return stays('the undone turns made the first commit; there is nothing to move the branch back to')
+  if (!areUnbroken(turns)) return stays('other commits, or another branch, came in between the turns')
   const refusal = await whyNot(engine, git, branch, to)
   if (refusal !== undefined) return stays(refusal)
   const moved = await moveBranch(engine.git, git.gitDir, branch, to, from)
@@ -33,10 +36,21 @@ interface Span {
   readonly branch: string | undefined
 }
 
-function commitSpan(tree: TurnTree, way: Way): Span | undefined {
-  const turns = way.out
-    .flatMap((leg) => tree.turns.get(leg.turn) ?? [])
-    .filter((turn) => turn.commits.length > 0)
+/** Newest first. */
+function committingTurns(tree: TurnTree, way: Way): readonly TurnRow[] {
+  return way.out.flatMap((leg) => tree.turns.get(leg.turn) ?? []).filter((turn) => turn.commits.length > 0)
+}
+
+// Each turn on the branch it found, each where the one before it ended: else the branch would be moved back over
+// commits of somebody else, or a branch that was only checked out would lose its own.
+function areUnbroken(turns: readonly TurnRow[]): boolean {
+  return turns.every(({ gitBefore, gitAfter }, at) => {
+    const older = turns[at + 1]?.gitAfter
+    return gitBefore?.branch === gitAfter?.branch && (older === undefined || older.head === gitBefore?.head)
+  })
+}
+
+function commitSpan(turns: readonly TurnRow[]): Span | undefined {
   const newest = turns[0]
   const oldest = turns.at(-1)
   const after: GitPosition | undefined = newest?.gitAfter

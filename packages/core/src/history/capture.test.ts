@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { ChangeRow } from '../log/rows.ts'
+import { failureOf } from '../testing/honest.ts'
 import { emptyFolder, type Fixture, workspace } from '../testing/workspace.ts'
 import type { RelPath, StepId, TurnId } from '../values.ts'
 
@@ -460,4 +461,27 @@ test('[H12] an undo by another process while a shell step is in flight is not ta
   const changes = await w.workspace.endStep(step)
   expect(told(changes)).toEqual(['add b.txt inferred test-agent'])
   expect(w.files()).toEqual({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
+})
+
+test('[H18] a step that arrives after its turn was closed and undone is kept with that turn, and can be taken out', async () => {
+  await using w = await workspace({ 'a.txt': 'a\n' })
+  const turn = await w.beginTurn('Between two calls')
+  await w.step(turn, { 'a.txt': 'A\n' })
+  await w.undo()
+  const late = await w.step(turn, { 'late.txt': 'l\n' })
+  expect(told(late)).toEqual(['add late.txt inferred test-agent'])
+  await w.rollback({ turns: [turn] })
+  expect(w.files()).toEqual({ 'a.txt': 'a\n' })
+  await w.redo()
+  expect(w.files()).toEqual({ 'a.txt': 'A\n' })
+})
+
+test('[H46] a step of an unknown turn, and the end of an unknown step, are refused', async () => {
+  await using w = await workspace({})
+  const count = w.workspace.index.counts().operations
+  expect(await failureOf(begin(w, 'tnone' as TurnId))).toBe('unknown-id')
+  expect(await failureOf(w.workspace.endStep('snone' as StepId))).toBe('unknown-id')
+  expect(await failureOf(w.workspace.endTurn('tnone' as TurnId))).toBe('unknown-id')
+  expect(w.workspace.index.counts().operations).toBe(count)
+  expect(w.workspace.engine.flights.list()).toEqual([])
 })

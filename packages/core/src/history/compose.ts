@@ -88,14 +88,21 @@ export async function invertStages(
     const after = snapshots[at]
     if (before === undefined || after === undefined) continue
     const side = { base: readState(engine.objects, after), theirs: readState(engine.objects, before) }
-    composition = await mergeInto(scratch, composition, [side], flipped(stages[at - 1]), onConflict)
+    composition = await mergeInto(scratch, composition, [side], flipped(engine, stages[at - 1]), onConflict)
   }
   return composition
 }
 
-function flipped(stage: Stage | undefined): Stage {
+// What another move has taken out, or brought back, since then stays with that move: redo undoes the one that counts.
+function flipped(engine: Engine, stage: Stage | undefined): Stage {
   if (stage === undefined) return { turn: null, way: 'out', ops: [] }
-  return { ...stage, way: stage.way === 'out' ? 'in' : 'out' }
+  const way = stage.way === 'out' ? 'in' : 'out'
+  if (stage.paths !== undefined) return { ...stage, way }
+  const ops = stage.ops.filter((id) => {
+    const operation = engine.log.index.findOperation(id)
+    return operation !== undefined && isIn(engine, operation) === (way === 'out')
+  })
+  return { ...stage, way, ops }
 }
 
 async function mergeInto(
@@ -202,6 +209,7 @@ function isOutByMove(engine: Engine, operation: Operation): boolean {
 
 // The inverse of an undo, and the inverse of that, are moves like the undo itself, with the head or without.
 function isMove(engine: Engine, record: OperationRecord): boolean {
+  if (record.kind === 'baseline') return false // it stands for a rollback that retention has dropped
   if (record.kind !== 'rollback') return true
   const inverted = record.of === undefined ? undefined : engine.log.index.findOperation(record.of)
   return inverted === undefined ? record.to !== undefined : isMove(engine, inverted.record)

@@ -100,10 +100,16 @@ function attempt<T>(read: () => T, problems: string[]): T | undefined {
 
 /** Operations are one chain of states: each begins where the one before it ended, and none is missing. */
 function checkChain(operations: readonly Logged[]): readonly Finding[] {
+  const dropped = operations.flatMap(({ operation: { record } }) =>
+    record.kind === 'baseline' ? (record.dropped ?? []) : [],
+  )
+  const wasDropped = (from: number, to: number) =>
+    dropped.some((range) => range.from <= from && to <= range.to)
   return operations.flatMap(({ operation }, at) => {
     const previous = operations[at - 1]?.operation
     const { seq, id } = operation.record
     const expected = (previous?.record.seq ?? 0) + 1
+    if (seq !== expected && wasDropped(expected, seq - 1)) return []
     if (seq !== expected)
       return [warning(`no session's history has the operations numbered ${expected} to ${seq - 1}`, id)]
     if (previous === undefined || sameState(previous, operation)) return []

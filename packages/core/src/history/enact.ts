@@ -1,6 +1,6 @@
 /** From a composed state to the disk: plan, one journaled apply, one operation. The only way into the workspace. */
 
-import { UnturnError } from '../errors.ts'
+import { isFailure, shown, textOfBytes, UnturnError } from '../errors.ts'
 import { failureOf } from '../failures.ts'
 import { type Draft, type OperationRecord, optional } from '../log/record.ts'
 import { Shape } from '../log/shape.ts'
@@ -109,13 +109,15 @@ async function tryOnce(
   const files = filesOf(plan, composition.merged)
   wish.onPlan?.({ plan, conflicts })
   if (wish.dryRun) {
+    requireContents(scratch, plan)
     const patch = (await scratch.patch(now.state.tree, state.tree)).toString('utf8')
     return { kind: 'planned', files, conflicts, patch }
   }
 
   const batch = engine.objects.newBatch()
   const draft = wish.draft(composition)
-  const done = carryOut(engine, { plan, scratch, batch, draft, now, state, composition }, lock)
+  const work = { plan, scratch, batch, draft, now, state, composition }
+  const done = namingPath(plan, () => carryOut(engine, work, lock))
   if (done === 'blocked') {
     if (!isLast) return 'again'
     throw keepsChanging()
@@ -158,9 +160,9 @@ function withFullFolders(scratch: MergeScratch, state: State, now: LastKnown): S
   const full = new Set([...now.skipped.keys()].flatMap(foldersAbove))
   const bare = new Map(state.attrs.bare)
   for (const folder of full) {
-    const isThere = now.state.attrs.bare.has(folder) || hasFolder(scratch, now.state.tree, folder)
-    if (isThere && !hasFolder(scratch, state.tree, folder))
-      bare.set(folder, folderPermOf(now.state.attrs, folder))
+    const wasThere = now.state.attrs.bare.has(folder) || hasFolder(scratch, now.state.tree, folder)
+    const isThere = bare.has(folder) || hasFolder(scratch, state.tree, folder)
+    if (wasThere && !isThere) bare.set(folder, folderPermOf(now.state.attrs, folder))
   }
   if (bare.size === state.attrs.bare.size) return state
   return stateOf(state.tree, { ...state.attrs, bare }, (bytes) => scratch.blob(bytes))
@@ -193,6 +195,37 @@ function carryOut(engine: Engine, work: Work, lock: Exclusive): CarriedOut {
   const note = JSON.stringify({ commit, ref })
   const outcome = apply(contextOf(engine, engine.objects), work.plan, note, publisher(engine, lock), lock)
   return outcome.kind === 'blocked' ? 'blocked' : { op: operation.record.id, commit, left: outcome.left }
+}
+
+// The real run would fail: a plan that cannot be carried out is none.
+function requireContents(objects: Objects, plan: SnapshotPlan): void {
+  namingPath(plan, () => {
+    for (const { to } of plan.paths) if (to !== undefined) objects.readBlob(to.blob)
+  })
+}
+
+/** A damaged object means nothing to anybody; the file that it was does. */
+function namingPath<T>(plan: SnapshotPlan, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!isFailure(error, 'store-damaged')) throw error
+    const { id } = error.data
+    const damaged = plan.paths.find(({ to }) => to !== undefined && to.blob === id)
+    throw damaged === undefined || id === undefined ? error : snapshotDamaged(damaged.path, id, error)
+  }
+}
+
+function snapshotDamaged(path: RelPath, object: string, cause: unknown): UnturnError {
+  return new UnturnError(
+    'snapshot-damaged',
+    { path: textOfBytes(path), object },
+    {
+      message: `The stored copy of ${shown(path)} is missing or damaged. No file was changed.`,
+      hint: 'Run "unturn doctor" to see what else is affected. Other files can be taken back one by one: unturn rollback --turn TURN --file PATH',
+      cause,
+    },
+  )
 }
 
 function keep(batch: ObjectBatch, scratch: MergeScratch, state: State): void {

@@ -24,6 +24,7 @@ export interface StoreFolders {
   readonly scratch: AbsPath
   readonly flights: AbsPath
   readonly statCache: AbsPath
+  readonly lock: AbsPath
 }
 
 /** A long piece of work, told to whoever shows a progress bar. */

@@ -2,41 +2,101 @@
  * The first capture borrows: in a git workspace the bytes of clean tracked files are in the user's object database
  * already. Their packs are linked into our store, and an object id is taken over only where raw bytes and blob are
  * provably the same: stat-clean, no filter, ident or encoding, equal size. Everything else is read and stored.
+ *
+ * So the first look is a look like any other, at what changed since the state that the user's index describes.
  */
 
+import type { Attrs } from '../store/attrs.ts'
 import { borrowPacks } from '../store/borrow.ts'
 import type { ObjectBatch } from '../store/objects.ts'
-import { listPacks, type TrackedFiles } from '../store/user-git.ts'
+import { buildTree, type Leaf } from '../store/trees.ts'
+import { listPacks, type PlainEntry, type TrackedFiles } from '../store/user-git.ts'
 import { type BlobId, nameOf, type RelPath } from '../values.ts'
 import { type Content, readContents } from '../workspace/content.ts'
-import type { Scan, SeenFile } from '../workspace/scan.ts'
+import type { Looked, Scan, SeenFile } from '../workspace/scan.ts'
+import { type Seed, StatCache } from '../workspace/stat-cache.ts'
 import type { Engine } from './engine.ts'
+import type { LastKnown } from './observe.ts'
+import { stateOf } from './snapshots.ts'
 
+/** What the user's index says is there, as far as our store has the bytes. Without a repository: nothing. */
+export interface FirstGuess {
+  readonly known: LastKnown
+  readonly borrowed: ReadonlyMap<RelPath, BlobId>
+}
+
+/** Takes over the user's packs, and puts what the index knows into the stat cache. */
+export async function guessFromIndex(engine: Engine, batch: ObjectBatch): Promise<FirstGuess> {
+  const none = new Map<RelPath, number>()
+  const attrs: Attrs = { defaults: engine.defaultPerms, files: none, folders: none, bare: none }
+  const entries = await borrow(engine)
+  const leaves: [RelPath, Leaf][] = []
+  const borrowed = new Map<RelPath, BlobId>()
+  for (const { path, id, executable } of entries) {
+    leaves.push([path, { mode: executable ? '100755' : '100644', blob: id as BlobId }])
+    borrowed.set(path, id as BlobId)
+  }
+  const tree = buildTree(batch, leaves)
+  engine.stat.cache = StatCache.seeded(entries.map((entry) => seedOf(entry, attrs)))
+  engine.stat.tree = tree
+  const state = stateOf(tree, attrs, (bytes) => batch.blob(bytes))
+  return { known: { state, skipped: new Map(), skippedBlob: batch.blob(Buffer.alloc(0)) }, borrowed }
+}
+
+// The index does not know the permission bits. A file that has others than usual counts as changed, and is looked at.
+function seedOf({ path, id, executable, ...stat }: PlainEntry, { defaults }: Attrs): Seed {
+  return {
+    path,
+    known: { kind: 'file', perm: executable ? defaults.exec : defaults.file, ...stat, blob: id as BlobId },
+  }
+}
+
+async function borrow(engine: Engine): Promise<readonly PlainEntry[]> {
+  const git = engine.user.find()
+  const tracked = engine.user.tracked()
+  if (git === undefined || git.objectFormat !== 'sha1' || tracked === undefined) return []
+  const entries = tracked.plainEntries()
+  if (entries.length === 0) return []
+  const ids = entries.map((entry) => entry.id)
+  const sizes = await borrowPacks(engine.git, engine.objects, listPacks(git), ids)
+  return entries.filter(({ id, size }) => sizes.get(id) === size)
+}
+
+/** The contents of what differs from the guess, and of what git may have converted on its way to the disk. */
 export async function firstContents(
   engine: Engine,
   scan: Scan,
+  guess: FirstGuess,
   batch: ObjectBatch,
 ): Promise<readonly Content[]> {
-  const files = scan.changed
-  const borrowed = await borrow(engine, scan)
-  const rest = files.filter((file) => !borrowed.has(file))
-  const read = await readContents(engine.scanner, rest, batch, (done, total) =>
+  const tracked = engine.user.tracked()
+  const mayConvert = engine.user.mayConvert(tracked === undefined ? [] : attributeFiles(scan, tracked))
+  const doubtful = engine.scanner.look(engine.stat.cache, mayBeConverted(scan, guess, mayConvert))
+  const clean = tracked === undefined ? new Map() : cleanFiles(scan.changed, tracked, guess, mayConvert)
+  const rest = [...scan.changed.filter((file) => !clean.has(file)), ...doubtful.filter(isFile)]
+  const read = await readContents(engine.scanner, rest, sinkOf(batch), (done, total) =>
     engine.progress?.({ what: 'storing', done, total }),
   )
-  return [...[...borrowed].map(([seen, blob]) => ({ seen, blob, size: seen.size })), ...read]
+  const borrowed = [...clean].map(([seen, blob]) => ({ seen, blob, size: seen.size }))
+  return [...borrowed, ...doubtful.filter((look) => !isFile(look)).map(asGone), ...read]
 }
 
-async function borrow(engine: Engine, scan: Scan): Promise<ReadonlyMap<SeenFile, BlobId>> {
-  const git = engine.user.find()
-  const tracked = engine.user.tracked()
-  if (git === undefined || git.objectFormat !== 'sha1' || tracked === undefined) return new Map()
-  const mayConvert = engine.user.mayConvert(attributeFiles(scan, tracked))
-  const candidates = cleanFiles(scan.changed, tracked, mayConvert)
-  if (candidates.size === 0) return new Map()
-  const sizes = await borrowPacks(engine.git, engine.objects, listPacks(git), candidates.values())
-  const borrowed = new Map<SeenFile, BlobId>()
-  for (const [file, blob] of candidates) if (sizes.get(blob) === file.size) borrowed.set(file, blob)
-  return borrowed
+function isFile(look: Looked): look is SeenFile {
+  return 'kind' in look && look.kind === 'file'
+}
+
+// It was a clean file a moment ago. Whatever it is now, the next look will see; its blob must not stand for it.
+function asGone({ path }: Looked): Content {
+  const seen = { path, kind: 'file', perm: 0, size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 } as const
+  return { seen, failed: 'gone' }
+}
+
+// `has` would look at the folder of packs again for each new blob, in case somebody else has just stored the same.
+export function sinkOf(batch: ObjectBatch): Parameters<typeof readContents>[2] {
+  return {
+    has: (blob) => batch.holds(blob),
+    addDeflated: (kind, id, size, deflated) => batch.addDeflated(kind, id, size, deflated),
+  }
 }
 
 // Git obeys an attribute file that is ignored, too, and where one is missing on disk it takes it from the index.
@@ -48,15 +108,30 @@ function attributeFiles(scan: Scan, tracked: TrackedFiles): readonly RelPath[] {
   return [...found]
 }
 
+/** Files that look clean to the index, but whose blob may not be what is on disk. */
+function mayBeConverted(
+  scan: Scan,
+  guess: FirstGuess,
+  mayConvert: (path: RelPath) => boolean,
+): readonly RelPath[] {
+  const doubtful = new Set([...guess.borrowed.keys()].filter(mayConvert))
+  for (const { path } of scan.changed) doubtful.delete(path)
+  for (const path of scan.gone) doubtful.delete(path)
+  return [...doubtful]
+}
+
+/** Of the changed files those that differ from the guess in nothing that git keeps: in permission bits, say. */
 function cleanFiles(
   files: readonly SeenFile[],
   tracked: TrackedFiles,
+  guess: FirstGuess,
   mayConvert: (path: RelPath) => boolean,
 ): ReadonlyMap<SeenFile, BlobId> {
   const clean = new Map<SeenFile, BlobId>()
   for (const file of files) {
     const blob = file.kind === 'file' ? tracked.cleanBlob(file.path, file) : undefined
-    if (blob !== undefined && !mayConvert(file.path)) clean.set(file, blob as BlobId)
+    const isOurs = blob !== undefined && guess.borrowed.get(file.path) === blob
+    if (isOurs && !mayConvert(file.path)) clean.set(file, blob as BlobId)
   }
   return clean
 }

@@ -18,7 +18,7 @@ async function look(w: Fixture) {
 }
 
 describe('rules', () => {
-  test('[H120] [H1] nested rules, info/exclude and global excludes give the verdicts of git', async () => {
+  test('[H120] [scenario H1] nested rules, info/exclude and global excludes give the verdicts of git', async () => {
     await using w = await workspace({}, { git: true, heavyFolders: [], protect: [] })
     w.userWrites({
       '.gitignore':
@@ -57,7 +57,7 @@ describe('rules', () => {
     )
   })
 
-  test('[H121] [H2] tracked files are captured whatever the rules say, also inside an ignored folder', async () => {
+  test('[H121] [scenario H2] tracked files are captured whatever the rules say, also inside an ignored folder', async () => {
     await using w = await workspace(
       { 'kept.log': 'old\n', 'out/kept.txt': 'old\n', 'out/other.txt': 'other\n' },
       { git: true },
@@ -76,7 +76,7 @@ describe('rules', () => {
     })
   })
 
-  test('[H121] [H2] the first capture of a repository takes tracked files in ignored and heavy folders', async () => {
+  test('[H121] [scenario H2] the first capture of a repository takes tracked files in ignored and heavy folders', async () => {
     const w0 = {
       '.gitignore': 'out/\n',
       'out/kept.txt': 'old\n',
@@ -96,7 +96,7 @@ describe('rules', () => {
   })
 
   test.each([true, false])(
-    '[H122] [H3] the agent adds a rule that covers a captured file and edits that file: both go back (git: %s)',
+    '[H122] [scenario H3] the agent adds a rule that covers a captured file and edits that file: both go back (git: %s)',
     async (git) => {
       await using w = await workspace({ 'notes.txt': 'old\n', 'docs/a.md': 'old\n', 'a.txt': 'a\n' }, { git })
       const before = w.files()
@@ -117,7 +117,7 @@ describe('rules', () => {
   )
 
   test.each([true, false])(
-    '[H123] [P4] [H4] the agent drops a rule: what became visible is nobody’s change, and stays (git: %s)',
+    '[H123] [P4] [scenario H4] the agent drops a rule: what became visible is nobody’s change, and stays (git: %s)',
     async (git) => {
       await using w = await workspace(
         {
@@ -146,7 +146,7 @@ describe('rules', () => {
     },
   )
 
-  test('[H123] [P9] [H4] a file that the step changed and made visible has no before: it stays and is listed', async () => {
+  test('[H123] [P9] [scenario H4] a file that the step changed and made visible has no before: it stays and is listed', async () => {
     await using w = await workspace({ '.gitignore': '*.log\n', 'old.log': 'old\n', 'same.log': 'same\n' })
     await w.turn('Show and change', { '.gitignore': '\n', 'old.log': 'changed\n' })
     const undone = await w.undo()
@@ -156,7 +156,7 @@ describe('rules', () => {
 })
 
 describe('paths that are named or protected', () => {
-  test('[H124] [H5] a tool that names an ignored path is undone; a shell step that changes another one is listed', async () => {
+  test('[H124] [scenario H5] a tool that names an ignored path is undone; a shell step that changes another one is listed', async () => {
     await using w = await workspace({
       '.gitignore': '*.cfg\n',
       'named.cfg': withMode('old\n', 0o600),
@@ -176,7 +176,7 @@ describe('paths that are named or protected', () => {
     expect(undone.notUndone.commands).toEqual(['configure'])
   })
 
-  test('[H124] [H5] a named path inside an ignored folder, new or old, goes back; its neighbours are left alone', async () => {
+  test('[H124] [scenario H5] a named path inside an ignored folder, new or old, goes back; its neighbours are left alone', async () => {
     await using w = await workspace({ '.gitignore': 'gen/\n', 'gen/a.ts': 'old\n', 'gen/b.ts': 'b\n' })
     const turn = await w.beginTurn('Generate')
     await w.step(turn, { 'gen/a.ts': 'new\n' }, { paths: ['gen/a.ts'] })
@@ -193,7 +193,7 @@ describe('paths that are named or protected', () => {
     })
   })
 
-  test('[H125] [P6] [H6] an ignored .env.local that a shell step rewrites gets its bytes and mode back', async () => {
+  test('[H125] [P6] [scenario H6] an ignored .env.local that a shell step rewrites gets its bytes and mode back', async () => {
     await using w = await workspace({ '.gitignore': '.env*\n', '.env.local': withMode('KEY=1\n', 0o600) })
     const { changes } = await w.turn('Reset', () => {
       writeFileSync(w.pathOf('tmp'), 'KEY=\n', { mode: 0o644 })
@@ -204,7 +204,7 @@ describe('paths that are named or protected', () => {
     expect(w.files({ modes: true })).toMatchObject({ '.env.local': '600 KEY=1\n' })
   })
 
-  test('[H126] [P4] [H7] churn in an untracked node_modules is not captured, is listed, and nothing of it is deleted', async () => {
+  test('[H126] [P4] [scenario H7] churn in an untracked node_modules is not captured, is listed, and nothing of it is deleted', async () => {
     await using w = await workspace({
       'index.js': 'old\n',
       'node_modules/a/index.js': 'a1\n',
@@ -229,7 +229,7 @@ describe('paths that are named or protected', () => {
     expect(undone.notUndone.skipped).toEqual([{ path: 'node_modules', reason: 'ignored' }])
   })
 
-  test('[H126] [H7] an edit tool that names its path has touched no ignored folder: none is listed', async () => {
+  test('[H126] [scenario H7] an edit tool that names its path has touched no ignored folder: none is listed', async () => {
     await using w = await workspace({ 'index.js': 'old\n', 'node_modules/a/index.js': 'a1\n' })
     const turn = await w.beginTurn('Edit')
     await w.step(turn, { 'index.js': 'new\n' }, { paths: ['index.js'] })
@@ -237,7 +237,7 @@ describe('paths that are named or protected', () => {
     expect((await w.undo()).notUndone.skipped).toEqual([])
   })
 
-  test('[H126] [H7] a tracked dist/ is captured', async () => {
+  test('[H126] [scenario H7] a tracked dist/ is captured', async () => {
     await using w = await workspace({ 'dist/app.js': 'old\n' }, { git: true })
     w.git('add', 'dist/app.js')
     const { changes } = await w.turn('Build', { 'dist/app.js': 'new\n', 'dist/app.js.map': 'map\n' })
@@ -249,7 +249,7 @@ describe('paths that are named or protected', () => {
 
 describe('in the way', () => {
   test.each([true, false])(
-    '[H127] [P3] [P4] [H8] an ignored file stands where a deleted one would come back: nothing is changed (git: %s)',
+    '[H127] [P3] [P4] [scenario H8] an ignored file stands where a deleted one would come back: nothing is changed (git: %s)',
     async (git) => {
       await using w = await workspace({ 'data.db': 'old\n', 'a.txt': 'a\n' }, { git })
       if (git) {
@@ -273,7 +273,7 @@ describe('in the way', () => {
     },
   )
 
-  test('[H127] [P4] [H8] an ignored folder stands where a file would come back: nothing is changed', async () => {
+  test('[H127] [P4] [scenario H8] an ignored folder stands where a file would come back: nothing is changed', async () => {
     await using w = await workspace({ cache: 'a file\n', '.gitignore': 'cache/\n' })
     await w.turn('Make room', () => {
       rmSync(w.pathOf('cache'))
@@ -384,7 +384,10 @@ describe('what was not captured', () => {
     await w.open()
     const { changes, skipped } = await w.workspace.capture()
     chmodSync(w.pathOf('closed'), 0o755)
-    expect({ changes, skipped }).toEqual({ changes: [], skipped: [{ path: 'closed', reason: 'unreadable' }] })
+    expect({ changes: changes.map(({ kind }) => kind), skipped }).toEqual({
+      changes: ['mode'],
+      skipped: [{ path: 'closed', reason: 'unreadable' }],
+    })
   })
 
   test('[H129] [N5] a file that the step made unreadable keeps its last captured bytes in the history', async () => {

@@ -23,6 +23,7 @@ import { changeJson, outcomeJson } from '../json.ts'
 import { describeFolder } from '../testing/file-kinds.ts'
 import { emptyFolder, type Fixture, linkTo, withMode, workspace } from '../testing/workspace.ts'
 import { nodeFs } from '../workspace/node-fs.ts'
+import { openWorkspace } from '../workspace.ts'
 import type { Outcome } from './outcome.ts'
 
 const kindsOf = (changes: readonly { readonly path: string; readonly kind: string }[]) =>
@@ -254,6 +255,20 @@ describe('size', () => {
   })
 })
 
+describe('size of named paths', () => {
+  test('[H106] [reading R10] [G12] a path that a tool names is captured at any size', async () => {
+    await using w = await workspace({ 'large.bin': 'x'.repeat(500) }, { maxUntrackedFileSize: 100 })
+    const turn = await w.beginTurn('Edit')
+    await w.step(turn, { 'large.bin': 'y'.repeat(600) }, { paths: ['large.bin'] })
+    await w.step(turn, { 'new.bin': 'z'.repeat(600) }, { paths: ['new.bin'] })
+    await w.workspace.endTurn(turn)
+    const undone = await w.undo()
+    isDone(undone)
+    expect(w.files()).toEqual({ 'large.bin': 'x'.repeat(500) })
+    expect(undone.notUndone.skipped).toEqual([])
+  })
+})
+
 describe('folders', () => {
   test('[H107] [G13] an empty folder that got a file from the agent is empty again, and still there', async () => {
     await using w = await workspace({ 'empty/': emptyFolder, 'a.txt': 'a\n' })
@@ -455,9 +470,6 @@ describe('repositories inside', () => {
     w.git('commit', '-qm', 'first')
     const other = `${w.base}/other`
     w.git('worktree', 'add', '-q', other)
-    await using v = await workspace({}, { env: w.env })
-    await v.close()
-    const { openWorkspace } = await import('../workspace.ts')
     await using second = await openWorkspace(other, { explicit: true, env: w.env })
     await second.capture()
     const session = w.session

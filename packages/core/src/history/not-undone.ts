@@ -1,6 +1,6 @@
 /** What undo could not take back, told honestly: commands that ran, commits that were made, paths nobody captured. */
 
-import type { CommitNote } from '../log/record.ts'
+import { type CommitNote, optional } from '../log/record.ts'
 import type { Operation } from '../log/rows.ts'
 import { parseSkipped } from '../log/skipped-list.ts'
 import type { RelPath, Skipped } from '../values.ts'
@@ -11,7 +11,11 @@ import type { TurnTree, Way } from './points.ts'
 
 export function notUndoneOf(engine: Engine, tree: TurnTree, way: Way): NotUndone {
   const operations = way.out.flatMap((leg) => leg.operations)
-  return { ...leftoversOf(engine, operations), commits: commitsOf(tree, way) }
+  return {
+    ...leftoversOf(engine, operations),
+    commits: commitsOf(tree, way),
+    ...optional('branch', switchedBranch(tree, way)),
+  }
 }
 
 /** The same for any selection of operations; commits belong to whole turns. */
@@ -29,6 +33,16 @@ function commandsOf(operations: readonly Operation[]): readonly string[] {
 
 function commitsOf(tree: TurnTree, way: Way): readonly CommitNote[] {
   return way.out.flatMap((leg) => tree.turns.get(leg.turn)?.commits ?? [])
+}
+
+// Undo never moves HEAD (P5): whoever wants the old branch back has to know that it is not checked out.
+function switchedBranch(tree: TurnTree, way: Way): NotUndone['branch'] {
+  const turns = way.out.flatMap((leg) => tree.turns.get(leg.turn) ?? [])
+  const before = turns.at(-1)?.gitBefore
+  const after = turns[0]?.gitAfter
+  if (before?.head === undefined || after?.head === undefined || before.branch === after.branch)
+    return undefined
+  return { from: before.branch ?? null, to: after.branch ?? null }
 }
 
 // A command may have written into a folder that nobody looks into; whether it did, we cannot tell, so it is named.

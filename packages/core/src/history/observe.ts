@@ -1,5 +1,6 @@
 /** Seeing: the workspace as it is now, as a snapshot in a batch that nobody has stored yet. */
 
+import { isFailure } from '../errors.ts'
 import type { SkippedEntry, SkippedList } from '../log/skipped-list.ts'
 import { parseSkipped, serializeSkipped } from '../log/skipped-list.ts'
 import type { Attrs } from '../store/attrs.ts'
@@ -13,12 +14,20 @@ import {
   hasFolder,
   type Leaf,
   listTree,
+  type PathDiff,
 } from '../store/trees.ts'
-import { type BlobId, parentOf, type RelPath, relPathUnchecked, type Skipped } from '../values.ts'
+import {
+  type BlobId,
+  parentOf,
+  type RelPath,
+  relPathUnchecked,
+  type Skipped,
+  type TreeId,
+} from '../values.ts'
 import { type Content, readContents } from '../workspace/content.ts'
 import { isFolderSignature, type Scan, type SeenFile, signatureOf } from '../workspace/scan.ts'
 import type { Engine } from './engine.ts'
-import { firstContents } from './first-look.ts'
+import { firstContents, guessFromIndex, sinkOf } from './first-look.ts'
 import { readState, type State, stateOf } from './snapshots.ts'
 
 /** What the last operation left behind: the state that the next one begins with. */
@@ -51,17 +60,6 @@ export function readLastKnown(engine: Engine): LastKnown | undefined {
   }
 }
 
-export function nothingKnown(engine: Engine, batch: ObjectBatch): LastKnown {
-  const attrs: Attrs = {
-    defaults: engine.defaultPerms,
-    files: new Map(),
-    folders: new Map(),
-    bare: new Map(),
-  }
-  const state = stateOf(batch.tree([]), attrs, (bytes) => batch.blob(bytes))
-  return { state, skipped: new Map(), skippedBlob: batch.blob(Buffer.alloc(0)) }
-}
-
 /** Looks at the whole workspace. */
 export async function observe(
   engine: Engine,
@@ -69,16 +67,18 @@ export async function observe(
   named: readonly RelPath[] = [],
 ): Promise<Observation> {
   const batch = engine.objects.newBatch()
-  const known = last ?? nothingKnown(engine, batch)
+  const first = last === undefined ? await guessFromIndex(engine, batch) : undefined
+  const known = last ?? first?.known
+  if (known === undefined) throw new Error('unreachable: there is a last state or a first guess')
   alignCache(engine, known.state)
   const scan = await engine.scanner.scan(engine.stat.cache, engine.user.rules(), {
     named,
     onProgress: (done) => engine.progress?.({ what: 'looking', done }),
   })
   const contents =
-    last === undefined
-      ? await firstContents(engine, scan, batch)
-      : await readInto(engine, scan.changed, batch)
+    first === undefined
+      ? await readInto(engine, scan.changed, batch)
+      : await firstContents(engine, scan, first, batch)
   const seen = sort(contents)
   const skipped = skippedListOf(scan, seen.unreadable)
   const state = nextState(batch, known.state, seen.files, [...scan.gone, ...seen.gone], scan.folders)
@@ -133,13 +133,28 @@ export async function observePaths(
 function alignCache(engine: Engine, state: State): void {
   const { stat } = engine
   if (stat.tree === state.tree) return
-  const base = stat.tree !== undefined && engine.objects.has(stat.tree) ? stat.tree : undefined
-  if (base === undefined) {
-    for (const [path, leaf] of listTree(engine.objects, state.tree)) distrust(engine, path, leaf)
-  } else {
-    for (const { path, after } of diffTrees(engine.objects, base, state.tree)) distrust(engine, path, after)
-  }
+  const diffs = stat.tree === undefined ? undefined : diffsSince(engine, stat.tree, state)
+  if (diffs === undefined) distrustAll(engine, state)
+  else for (const { path, after } of diffs) distrust(engine, path, after)
   stat.tree = state.tree
+}
+
+// What the cache describes may have been dropped, or purged, since it was made, as a whole or in part.
+function diffsSince(engine: Engine, base: TreeId, state: State): readonly PathDiff[] | undefined {
+  if (!engine.objects.has(base)) return undefined
+  try {
+    return diffTrees(engine.objects, base, state.tree)
+  } catch (error) {
+    if (!isFailure(error, 'store-damaged')) throw error
+    return undefined
+  }
+}
+
+function distrustAll(engine: Engine, state: State): void {
+  const leaves = new Map(listTree(engine.objects, state.tree))
+  for (const path of [...engine.stat.cache.entries()].map(([path]) => path))
+    if (!leaves.has(path)) engine.stat.cache.forget(path)
+  for (const [path, leaf] of leaves) distrust(engine, path, leaf)
 }
 
 function distrust({ stat }: Engine, path: RelPath, leaf: Leaf | undefined): void {
@@ -157,7 +172,7 @@ function readInto(
   files: readonly SeenFile[],
   batch: ObjectBatch,
 ): Promise<readonly Content[]> {
-  return readContents(engine.scanner, files, batch, (done, total) =>
+  return readContents(engine.scanner, files, sinkOf(batch), (done, total) =>
     engine.progress?.({ what: 'storing', done, total }),
   )
 }

@@ -38,6 +38,8 @@ export interface NotUndone {
   readonly commands: readonly string[]
   readonly commits: readonly CommitNote[]
   readonly skipped: readonly Skipped[]
+  /** The turns left another branch checked out than they found; null: a detached HEAD. */
+  readonly branch?: { readonly from: string | null; readonly to: string | null }
 }
 
 /** What became of a typed `--git`. */
@@ -71,7 +73,8 @@ export function filesOf(plan: SnapshotPlan, merged: ReadonlySet<RelPath>): reado
   for (const { path, from, to } of plan.paths)
     files.push(fileOutcome(path, from, to, merged.has(path), goneBlobs))
   for (const { path } of plan.folders.chmod) files.push({ path, action: 'mode', merged: false })
-  for (const path of foldersAlone(plan)) files.push(path)
+  const told = new Set(files.map(({ path }) => path))
+  for (const folder of foldersAlone(plan)) if (!told.has(folder.path)) files.push(folder)
   return files.sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
@@ -91,7 +94,7 @@ function fileOutcome(
     : { path, action: 'rename', from: oldName, merged }
 }
 
-// Folders come and go with their files; only one that does so by itself is worth a line.
+// Folders come and go with their files, or change places with one; only one that does so by itself is worth a line.
 function foldersAlone(plan: SnapshotPlan): readonly FileOutcome[] {
   const written = plan.paths.filter(({ to }) => to !== undefined).map(({ path }) => path)
   const deleted = plan.paths.filter(({ to }) => to === undefined).map(({ path }) => path)

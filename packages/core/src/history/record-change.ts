@@ -147,13 +147,7 @@ function withContent(
   return withFile(batch, state, path, blob, onDisk ?? usual)
 }
 
-function withFile(
-  batch: ObjectBatch,
-  state: State,
-  path: RelPath,
-  blob: Leaf['blob'],
-  perm: number,
-): State {
+function withFile(batch: ObjectBatch, state: State, path: RelPath, blob: Leaf['blob'], perm: number): State {
   const { defaults } = state.attrs
   const isExec = (perm & 0o100) !== 0
   const tree = batch.edit(state.tree, new Map([[path, { mode: isExec ? '100755' : '100644', blob }]]))

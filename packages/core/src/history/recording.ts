@@ -6,9 +6,11 @@ import { type CommitNote, optional, type TurnStatus } from '../log/record.ts'
 import type { ChangeRow, Operation, TurnRow } from '../log/rows.ts'
 import { serializeSkipped } from '../log/skipped-list.ts'
 import { listCommits } from '../store/user-commits.ts'
+import { headMovesSince, type UserGit } from '../store/user-git.ts'
 import {
   type BlobId,
   type Exclusive,
+  flawOfRelPath,
   joinAbs,
   type RelPath,
   type SessionId,
@@ -17,6 +19,7 @@ import {
   type TreeId,
   type TurnId,
 } from '../values.ts'
+import { badPath } from '../workspace/locate.ts'
 import { capture } from './capture.ts'
 import type { Engine } from './engine.ts'
 import type { LastKnown } from './observe.ts'
@@ -65,6 +68,7 @@ export async function beginTurn(
 
 // Something ignored may have changed since the last operation. Nobody's step did that, and no operation tells of it.
 function keepSkipped(engine: Engine, last: LastKnown): BlobId {
+  if (engine.objects.has(last.skippedBlob)) return last.skippedBlob
   const batch = engine.objects.newBatch()
   const kept = batch.blob(serializeSkipped(last.skipped))
   batch.flush()
@@ -92,6 +96,7 @@ export async function beginStep(
   lock: Exclusive,
 ): Promise<{ readonly step: StepId }> {
   const turn = requireTurn(engine, wish.turn)
+  for (const path of wish.paths) refuseUnsafe(engine, path)
   const again = wish.part === undefined ? undefined : findByPart(engine, wish.turn, wish.part)
   if (again !== undefined) return { step: again }
   endImplicit(engine, wish.turn)
@@ -113,6 +118,12 @@ export async function beginStep(
     implicit: false,
   })
   return { step }
+}
+
+// The type promises it; an agent's own words, cast on the way, are where it matters: `..` would be read and captured.
+function refuseUnsafe(engine: Engine, path: RelPath): void {
+  const flaw = flawOfRelPath(path)
+  if (flaw !== undefined) throw badPath(engine.root, path, flaw)
 }
 
 function findByPart(engine: Engine, turn: TurnId, part: string): StepId | undefined {
@@ -193,14 +204,21 @@ export async function commitsSince(
 ): Promise<readonly CommitNote[]> {
   const git = engine.user.find()
   if (git === undefined || head === undefined || head === turn.gitBefore?.head) return []
-  const listed = await listCommits(
-    engine.git,
-    joinAbs(git.commonDir, 'objects'),
-    turn.gitBefore?.head,
-    head,
-    200,
-  )
+  const { head: before, logged } = turn.gitBefore ?? {}
+  const older = before === undefined ? [] : [before, ...(logged === undefined ? [] : switchedTo(git, logged))]
+  const listed = await listCommits(engine.git, joinAbs(git.commonDir, 'objects'), older, head, 200)
   return listed ?? [{ id: head, subject: '' }]
+}
+
+// The commits of a branch that was only checked out are nobody's new ones.
+function switchedTo(git: UserGit, logged: number): readonly string[] {
+  const made = new Set<string>()
+  const found: string[] = []
+  for (const { to, isSwitch } of headMovesSince(git, logged)) {
+    if (!isSwitch) made.add(to)
+    else if (!made.has(to)) found.push(to)
+  }
+  return found
 }
 
 export interface UserCapture {

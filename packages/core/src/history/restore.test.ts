@@ -340,3 +340,16 @@ test('[H40] a path of another turn’s later life is not confused with its first
   await w.rollback({ paths: ['a.txt'] as RelPath[] })
   expect(w.files()).toEqual({})
 })
+
+test('[H41] what the user wrote between two steps stays when a restore goes inside the turn', async () => {
+  await using w = await workspace({ 'a.txt': text('a', 'f') })
+  const turn = await w.beginTurn('Two steps')
+  await w.step(turn, { 'a.txt': text('A', 'f') })
+  w.userWrites({ 'a.txt': text('A', 'mine'), 'mine.txt': 'm\n' })
+  const [second] = await w.step(turn, { 'b.txt': 'b\n' })
+  await w.workspace.endTurn(turn)
+  await w.restore(turn, 'before', { step: second?.step as StepId })
+  expect(w.files()).toEqual({ 'a.txt': text('A', 'mine'), 'mine.txt': 'm\n' })
+  await w.undo()
+  expect(w.files()).toEqual({ 'a.txt': text('a', 'mine'), 'mine.txt': 'm\n' })
+})

@@ -7,6 +7,7 @@ import type { ChangeRow, Operation } from '../log/rows.ts'
 import type { MergeScratch } from '../store/merge.ts'
 import type { Exclusive, OpId, RelPath, SessionId } from '../values.ts'
 import { unreachable } from '../values.ts'
+import { capture } from './capture.ts'
 import {
   type Composition,
   composeFrom,
@@ -140,6 +141,8 @@ async function rollbackChanges(
   lock: Exclusive,
 ): Promise<Outcome> {
   const onConflict = wish.onConflict ?? 'abort'
+  // A step in flight has changes that no operation has yet: they could not be selected.
+  if (engine.flights.list().length > 0) await capture(engine, {}, lock)
   const portions = portionsOf(engine, selected(engine, wish, inverted))
   if (portions.length === 0) throw nothingToRollBack(wish.selection)
   const enacted = await enact(

@@ -355,3 +355,22 @@ test('[H4] [D12] with the clock set back an hour the turn recorded last goes fir
   await w.undo({ turns: 2 })
   expect(w.files()).toEqual({ 'a.txt': 'v0\n' })
 })
+
+test('[H9] [N2] a file and an empty folder that changed places are told once', async () => {
+  await using w = await workspace({ 'was-file': 'f\n', 'was-folder': emptyFolder })
+  await w.turn('Swap', { 'was-file': emptyFolder, 'was-folder': 'f\n' })
+  const outcome = await w.undo()
+  expect(w.files()).toEqual({ 'was-file': 'f\n', 'was-folder': '/' })
+  expect(outcome.files.map(({ path }) => path)).toEqual(['was-file', 'was-folder'])
+})
+
+test('[H9] [P8] an undo after nothing but an ignored file appeared leaves a whole store', async () => {
+  await using w = await workspace({ 'a.txt': 'a\n', '.gitignore': '*.log\n' })
+  await w.turn('Edit', { 'a.txt': 'A\n' })
+  w.userWrites({ 'x.log': 'x\n' })
+  await w.undo()
+  await w.reopen()
+  await w.redo()
+  expect(w.files()).toMatchObject({ 'a.txt': 'A\n', 'x.log': 'x\n' })
+  expect(await w.workspace.doctor()).toEqual([])
+})

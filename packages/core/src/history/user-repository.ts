@@ -6,6 +6,7 @@ import { optional } from '../log/record.ts'
 import {
   Attributes,
   findUserGit,
+  headLog,
   isTrue,
   readExcludes,
   readHead,
@@ -14,12 +15,22 @@ import {
   type UserGit,
 } from '../store/user-git.ts'
 import { type AbsPath, joinAbs, type RelPath } from '../values.ts'
-import { type CaptureRules, captureRules, packTracked, type Tracked } from '../workspace/capture-rules.ts'
+import {
+  type CaptureRules,
+  captureRules,
+  defaultHeavyFolders,
+  packTracked,
+  type Tracked,
+} from '../workspace/capture-rules.ts'
 import type { UserRepository } from './engine.ts'
 
 export interface RuleOptions {
+  /** In bytes; 10 MiB. A file of exactly this size is still captured; tracked, named and known ones at any size. */
   readonly maxUntrackedFileSize?: number
+  /** Names of folders to pass over, in place of the well-known heavy ones (`node_modules`, `dist`, …). */
   readonly heavyFolders?: readonly string[]
+  /** Names of folders to pass over in addition to those. */
+  readonly ignoredDirNames?: readonly string[]
   readonly protect?: readonly string[]
 }
 
@@ -38,7 +49,7 @@ export class DiskRepository implements UserRepository {
     this.#fs = fs
     this.#root = root
     this.#env = env
-    this.#own = { ...options, apart }
+    this.#own = { ...ownRules(options), apart }
   }
 
   find(): UserGit | undefined {
@@ -49,7 +60,8 @@ export class DiskRepository implements UserRepository {
     const git = this.find()
     if (git === undefined) return {}
     const { commit, branch } = readHead(git)
-    return { ...optional('head', commit), ...optional('branch', branch) }
+    const logged = this.#fs.lstat(headLog(git))?.size
+    return { ...optional('head', commit), ...optional('branch', branch), ...optional('logged', logged) }
   }
 
   rules(): CaptureRules {
@@ -86,4 +98,9 @@ export class DiskRepository implements UserRepository {
     index.packed ??= packTracked(index.files.pathBytes)
     return index.packed
   }
+}
+
+function ownRules(options: RuleOptions): Partial<CaptureRules> {
+  const { heavyFolders = defaultHeavyFolders, ignoredDirNames = [], ...rest } = options
+  return { ...rest, heavyFolders: [...heavyFolders, ...ignoredDirNames] }
 }

@@ -16,7 +16,7 @@ import type {
   TurnId,
 } from '../values.ts'
 import { unreachable } from '../values.ts'
-import { type OperationRecord, type Point, type Stage, serializeRecord } from './record.ts'
+import { type OperationRecord, type OutNote, type Point, type Stage, serializeRecord } from './record.ts'
 import {
   type ChangeRow,
   changeOf,
@@ -120,8 +120,9 @@ export class IndexDb implements Disposable {
   static open(path: AbsPath): IndexDb {
     const database = openDatabase(Buffer.from(path, 'latin1').toString('utf8'))
     try {
+      // Patience first: even the question for the journal mode may meet somebody who is just closing the file.
       // The log is the truth and is synced; losing the index in a power cut costs a rebuild, nothing else.
-      database.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma busy_timeout = 5000')
+      database.exec('pragma busy_timeout = 10000; pragma journal_mode = wal; pragma synchronous = normal')
       const index = new IndexDb(database)
       index.#prepareSchema()
       return index
@@ -132,10 +133,16 @@ export class IndexDb implements Disposable {
   }
 
   #prepareSchema(): void {
-    const found = Number(this.#get('pragma user_version')?.user_version ?? 0)
-    if (found === schemaVersion) return
-    if (found !== 0) this.#dropAll()
-    this.atomically(() => this.#database.exec(`${schema} pragma user_version = ${schemaVersion};`))
+    if (this.#schemaVersion() === schemaVersion) return
+    this.atomically(() => {
+      if (this.#schemaVersion() === schemaVersion) return // another process was quicker
+      this.#dropAll()
+      this.#database.exec(`${schema} pragma user_version = ${schemaVersion};`)
+    })
+  }
+
+  #schemaVersion(): number {
+    return Number(this.#get('pragma user_version')?.user_version ?? 0)
   }
 
   // An index of another version is not migrated: the log has everything, and a rebuild cannot get it wrong.
@@ -419,6 +426,7 @@ export class IndexDb implements Disposable {
     if (record.session !== undefined) this.#touchSession(record.session, record.seq)
     switch (record.kind) {
       case 'baseline':
+        return this.#projectOut(record.out ?? [], record.seq)
       case 'user-edit':
         return
       case 'turn-begin':
@@ -574,6 +582,15 @@ export class IndexDb implements Disposable {
     })
   }
 
+  #projectOut(out: readonly OutNote[], seq: number): void {
+    const stage = { turn: null, way: 'out' } as const
+    for (const { op, paths } of out)
+      this.#projectStages(
+        [paths === undefined ? { ...stage, ops: [op] } : { ...stage, ops: [op], paths }],
+        seq,
+      )
+  }
+
   /** Fills in what git says about an operation's changes. Derived data: redone at a rebuild. */
   describe(operation: Operation, changes: readonly NewChange[]): void {
     const { record } = operation
@@ -599,6 +616,42 @@ export class IndexDb implements Disposable {
       )
     })
     this.#run('update ops set described = 1 where seq = ?', record.seq)
+  }
+
+  // ---- dropping and rewriting --------------------------------------------------------------------------------------
+
+  /** Operations that are out because of these, and are not among these themselves. */
+  outBecauseOf(seqs: ReadonlySet<number>): readonly OutRow[] {
+    return this.#all('select * from outs order by op_seq, path')
+      .map(outOf)
+      .filter((row) => seqs.has(row.bySeq) && !seqs.has(row.opSeq))
+  }
+
+  /** Takes everything of one session out. Its ref goes after it: see `Log.dropSession`. */
+  dropSession(session: SessionId, ref: string): void {
+    this.dropOperations(this.operations({ session }).map(({ record }) => record.seq))
+    for (const table of ['turns', 'steps']) this.#run(`delete from ${table} where session = ?`, session)
+    this.#run('delete from sessions where id = ?', session)
+    this.#run('delete from refs where name = ?', ref)
+  }
+
+  dropOperations(seqs: readonly number[]): void {
+    for (const seq of seqs) {
+      this.#run('delete from changes where op_seq = ?', seq)
+      this.#run('delete from outs where op_seq = ? or by_seq = ?', seq, seq)
+      this.#run('delete from ops where seq = ?', seq)
+    }
+  }
+
+  /** The same operation under another commit. `isDescribed`: its changes are still what they were. */
+  replaceOperation(operation: Operation, isDescribed: boolean): void {
+    this.#insertOperation(operation)
+    if (isDescribed) this.#run('update ops set described = 1 where seq = ?', operation.record.seq)
+  }
+
+  /** Everything so far is on disk when it returns, also through a power cut. */
+  persist(): void {
+    this.#database.exec('pragma wal_checkpoint(passive)')
   }
 
   setRef(name: string, commit: CommitId): void {

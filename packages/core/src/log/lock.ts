@@ -8,7 +8,7 @@
 
 import { UnturnError } from '../errors.ts'
 import type { AbsPath, Exclusive } from '../values.ts'
-import { type DatabaseSync, openDatabase, sqliteBusy, sqliteCode } from './sqlite.ts'
+import { type DatabaseSync, isDamaged, openDatabase, sqliteBusy, sqliteCode } from './sqlite.ts'
 
 const waitStepsMs = [1, 2, 3, 5, 8, 12, 20]
 
@@ -48,11 +48,12 @@ export class StoreLock implements Disposable {
     const started = performance.now()
     for (let attempt = 0; ; attempt += 1) {
       try {
-        this.#database ??= openDatabase(this.#path)
+        this.#database ??= openLock(this.#path)
         this.#database.exec('BEGIN IMMEDIATE')
         return this.#database
       } catch (error) {
         const waitedMs = performance.now() - started
+        if (isDamaged(error)) throw damaged(this.#path, error)
         if (sqliteCode(error) !== sqliteBusy) throw unwritable(this.#path, error)
         if (waitedMs > this.#patienceMs) throw busy(waitedMs, error)
         await sleep(waitStepsMs[Math.min(attempt, waitStepsMs.length - 1)] ?? 20)
@@ -66,6 +67,14 @@ export class StoreLock implements Disposable {
   }
 }
 
+// Nothing is ever written, so the journal can stay in memory. As a file it would be made and removed each time, which
+// takes as long as storing a small edit.
+function openLock(path: string): DatabaseSync {
+  const database = openDatabase(path)
+  database.exec('PRAGMA journal_mode = MEMORY')
+  return database
+}
+
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
@@ -77,6 +86,19 @@ function busy(waitedMs: number, cause: unknown): UnturnError {
     {
       message: `Another Unturn process has been working in this store for ${Math.round(waitedMs / 1000)} s. Nothing was changed.`,
       hint: 'Wait for it to finish and run the command again. If no such process runs, "unturn doctor" says who holds the lock.',
+      cause,
+    },
+  )
+}
+
+// Not replaced without being asked: whoever has the old one open would no longer keep anybody out.
+function damaged(path: string, cause: unknown): UnturnError {
+  return new UnturnError(
+    'store-damaged',
+    { what: 'lock.db' },
+    {
+      message: 'The lock file of the store is damaged. The history is not in it; nothing was changed.',
+      hint: `If no other Unturn process runs, delete it and run the command again: ${path}`,
       cause,
     },
   )

@@ -64,11 +64,20 @@ export interface Logged {
   readonly operation: Operation
 }
 
+/** An operation that stays, and the tree that its new commit names. */
+export interface Rewritten {
+  readonly operation: Operation
+  readonly tree: TreeId
+  /** Whether the changes that the index has of it are still true. */
+  readonly isDescribed: boolean
+}
+
 export class Log implements Disposable {
   readonly #surroundings: LogSurroundings
   #index: IndexDb
   #rebuilt = false
   #refsSeen = ''
+  #wholeUnder: Exclusive | undefined
   #broken: ReadonlyMap<string, UnturnError> = new Map()
   #withheld = 0
   #published = 0
@@ -163,6 +172,7 @@ export class Log implements Disposable {
     } catch (error) {
       if (sqliteCode(error) === undefined) throw error
       this.#refsSeen = ''
+      this.#wholeUnder = undefined
     }
   }
 
@@ -226,7 +236,9 @@ export class Log implements Disposable {
    * else's operations. Cheap when nothing happened. A session whose history cannot be read to its tip stops nobody
    * but itself (M14): it is among the `broken`.
    */
-  heal(_lock: Exclusive): void {
+  heal(lock: Exclusive): void {
+    // Whoever holds the lock is alone: what was whole when he got it still is, and his own operations are in the index.
+    if (this.#wholeUnder === lock) return
     if (this.#refsSeen !== '' && this.#refsSignature() === this.#refsSeen) return
     const { refs, damaged: unreadable } = this.#survey()
     const known = this.#index.refs()
@@ -236,6 +248,7 @@ export class Log implements Disposable {
     const behind = [...refs].filter(([name, tip]) => known.get(name) !== tip)
     if (behind.length > 0) this.#catchUp(refs, behind, broken)
     this.#broken = broken
+    this.#wholeUnder = broken.size === 0 ? lock : undefined
     this.#rememberRefs()
   }
 
@@ -387,6 +400,7 @@ export class Log implements Disposable {
     this.#index = openIndex(fs, folder)
     this.#rebuilt = true
     this.#refsSeen = ''
+    this.#wholeUnder = undefined
     this.heal(lock)
   }
 
@@ -396,12 +410,73 @@ export class Log implements Disposable {
     const { refs } = this.#survey()
     const lost = [...this.#index.refs()].filter(([name, commit]) => !refs.has(name) && objects.has(commit))
     for (const [name, commit] of lost) writeRef(fs, objects.folder, name, commit)
-    if (lost.length > 0) this.#refsSeen = ''
+    if (lost.length > 0) {
+      this.#refsSeen = ''
+      this.#wholeUnder = undefined
+    }
     return lost.map(([name]) => name)
   }
 
-  dropRef(session: SessionId | undefined, _lock: Exclusive): void {
-    deleteRef(this.#surroundings.fs, this.#surroundings.objects.folder, refOf(session))
+  // ---- dropping and rewriting --------------------------------------------------------------------------------------
+
+  /**
+   * A session leaves for good. First the index, durably, then the ref: cut in between, the next look finds a session that
+   * the index lacks, and takes it in again. The other way round its ref would count as lost.
+   */
+  dropSession(session: SessionId, _lock: Exclusive): void {
+    const ref = refOf(session)
+    this.#index.atomically(() => this.#index.dropSession(session, ref))
+    this.#index.persist()
+    deleteRef(this.#surroundings.fs, this.#surroundings.objects.folder, ref)
+    this.#rememberRefs()
+  }
+
+  /**
+   * Gives a session the history that `kept` says: the same operations, or fewer, under new commits. All commits are stored
+   * before the ref moves, and the ref is the moment at which it has happened; the index follows, now or at the next look.
+   */
+  rewrite(
+    session: SessionId | undefined,
+    kept: readonly Rewritten[],
+    batch: ObjectBatch,
+    _lock: Exclusive,
+  ): void {
+    const ref = refOf(session)
+    const commits = this.#recommit(kept, batch)
+    batch.flush()
+    const tip = commits.at(-1)
+    if (tip === undefined || tip === this.#readRef(ref)) return
+    writeRef(this.#surroundings.fs, this.#surroundings.objects.folder, ref, tip)
+    this.#index.atomically(() => this.#reindex(session, ref, kept, commits))
+    this.#rememberRefs()
+  }
+
+  #recommit(kept: readonly Rewritten[], batch: ObjectBatch): readonly CommitId[] {
+    const commits: CommitId[] = []
+    for (const { operation, tree } of kept) {
+      const { message, atSeconds } = this.#surroundings.objects.readCommit(operation.commit)
+      const parent = commits.at(-1)
+      commits.push(batch.commit({ tree, parents: parent === undefined ? [] : [parent], message, atSeconds }))
+    }
+    return commits
+  }
+
+  #reindex(
+    session: SessionId | undefined,
+    ref: string,
+    kept: readonly Rewritten[],
+    commits: readonly CommitId[],
+  ): void {
+    const stays = new Set(kept.map(({ operation }) => operation.record.seq))
+    const all = this.#index.operations({}).filter(({ record }) => record.session === session)
+    this.#index.dropOperations(all.map(({ record }) => record.seq).filter((seq) => !stays.has(seq)))
+    for (const [at, { operation, isDescribed }] of kept.entries()) {
+      const commit = commits[at]
+      if (commit === undefined || commit === operation.commit) continue
+      this.#index.replaceOperation(this.readOperation(commit), isDescribed)
+    }
+    const tip = commits.at(-1)
+    if (tip !== undefined) this.#index.setRef(ref, tip)
   }
 
   #readRef(ref: string): CommitId | undefined {

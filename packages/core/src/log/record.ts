@@ -35,6 +35,8 @@ export interface Point {
 export interface GitPosition {
   readonly head?: string
   readonly branch?: string
+  /** How long HEAD's own log was: what came later tells which commits were made and which only checked out. */
+  readonly logged?: number
 }
 
 export interface CommitNote {
@@ -64,8 +66,24 @@ interface Common {
   readonly missed?: readonly Skipped[]
 }
 
+/** The state that everything after it begins with: the first look, and again where older history was dropped. */
 export interface BaselineRecord extends Common {
   readonly kind: 'baseline'
+  /** Numbers of operations that retention has dropped, so far: `doctor` does not miss them. */
+  readonly dropped?: readonly SeqRange[]
+  /** Operations that are out of the files because of one that was dropped. */
+  readonly out?: readonly OutNote[]
+}
+
+/** Both ends belong to it. */
+export interface SeqRange {
+  readonly from: number
+  readonly to: number
+}
+
+export interface OutNote {
+  readonly op: OpId
+  readonly paths?: readonly RelPath[]
 }
 
 export interface UserEditRecord extends Common {
@@ -214,7 +232,12 @@ function recordOf(shape: Shape): OperationRecord {
   const kind = shape.oneOf('kind', kinds)
   switch (kind) {
     case 'baseline':
-      return { ...common, kind }
+      return {
+        ...common,
+        kind,
+        ...(shape.has('dropped') ? { dropped: shape.objects('dropped').map(rangeOf) } : {}),
+        ...(shape.has('out') ? { out: shape.objects('out').map(outNoteOf) } : {}),
+      }
     case 'user-edit':
       return { ...common, kind, ...optional('label', shape.maybeText('label')) }
     case 'turn-begin':
@@ -318,6 +341,17 @@ function stepOf(shape: Shape, common: Common): StepRecord {
   }
 }
 
+function rangeOf(shape: Shape): SeqRange {
+  return { from: shape.number('from'), to: shape.number('to') }
+}
+
+function outNoteOf(shape: Shape): OutNote {
+  return {
+    op: shape.text('op') as OpId,
+    ...(shape.has('paths') ? { paths: shape.texts('paths').map(pathOf) } : {}),
+  }
+}
+
 function stageOf(shape: Shape): Stage {
   return {
     turn: shape.nullableText('turn') as TurnId | null,
@@ -338,12 +372,23 @@ function maybePoint(shape: Shape | undefined): Point | undefined {
 
 function gitOf(shape: Shape | undefined): GitPosition | undefined {
   if (shape === undefined) return undefined
-  return { ...optional('head', shape.maybeText('head')), ...optional('branch', shape.maybeText('branch')) }
+  return {
+    ...optional('head', shape.maybeText('head')),
+    ...optional('branch', shape.maybeText('branch')),
+    ...optional('logged', shape.maybeNumber('logged')),
+  }
 }
 
 export function skippedOf(shape: Shape): Skipped {
   const path = pathOf(shape.text('path'))
-  const reason = shape.oneOf('reason', ['ignored', 'too-large', 'unreadable', 'special', 'nested-git'])
+  const reason = shape.oneOf('reason', [
+    'ignored',
+    'too-large',
+    'unreadable',
+    'special',
+    'nested-git',
+    'purged',
+  ])
   return reason === 'too-large' ? { path, reason, size: shape.number('size') } : { path, reason }
 }
 

@@ -31,10 +31,11 @@ export async function borrowPacks(
   const ids = [...new Set(wanted)].filter((id) => /^[0-9a-f]{40}$/.test(id))
   const useful = usefulPacks(store.fs, packs, ids)
   const sizes = new Map<string, number>()
-  if (!canLink(store, useful) && bytesOf(store.fs, useful) > mostCopiedBytes) return sizes
-  const deltas: string[] = []
-  for (const pack of useful) if (adopt(store, pack)) deltas.push(...readSizes(pack, sizes))
-  await askSizes(git, deltas, sizes)
+  if (canLink(store, useful) || bytesOf(store.fs, useful) <= mostCopiedBytes) {
+    for (const pack of useful) if (adopt(store, pack)) readSizes(pack, sizes)
+  }
+  const unsure = ids.filter((id) => !sizes.has(id) && store.has(id as ObjectId))
+  await askSizes(git, unsure, sizes)
   return sizes
 }
 
@@ -62,18 +63,13 @@ function usefulPacks(fs: Fs, packs: readonly UserPack[], wanted: readonly string
   return useful
 }
 
-/** Fills in the sizes of whole blobs, and gives the ids of the deltas. */
-function readSizes({ reader, places }: UsefulPack, sizes: Map<string, number>): readonly string[] {
-  const deltas: string[] = []
+/** The sizes of whole blobs. */
+function readSizes({ reader, places }: UsefulPack, sizes: Map<string, number>): void {
   try {
-    for (const { place, kind, size } of reader.heads(places)) {
+    for (const { place, kind, size } of reader.heads(places))
       if (kind === 'blob') sizes.set(reader.idAt(place), size)
-      else if (kind === 'delta') deltas.push(reader.idAt(place))
-    }
-    return deltas
   } catch (error) {
     if (!isGone(error)) throw error
-    return places.map((place) => reader.idAt(place))
   }
 }
 

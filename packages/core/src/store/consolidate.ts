@@ -5,11 +5,12 @@
  * small packs as it must.
  */
 
+import { randomBytes } from 'node:crypto'
 import { errorCode, type Fs } from '../fs.ts'
 import { type AbsPath, type Exclusive, joinAbs, type ObjectId } from '../values.ts'
 import type { ObjectStore, PackSize } from './objects.ts'
 import { flawOfIndex, PackReader } from './pack-reader.ts'
-import { buildPackFromRaw, type RawObject } from './pack-writer.ts'
+import { buildPackFromRaw, type RawObject, writeSynced } from './pack-writer.ts'
 
 const smallBytes = 256 * 1024
 const middleBytes = 4 * 1024 * 1024
@@ -48,19 +49,60 @@ function join(store: ObjectStore, packs: readonly PackSize[], wanted: number): n
   // Only now: until the new pack is on disk, the old ones are the only copy (P1).
   removePacks(
     store,
-    joined.filter((pack) => pack.name !== built.name),
+    joined.map((pack) => pack.name).filter((name) => name !== built.name),
   )
   return joined.length
 }
 
-function removePacks(store: ObjectStore, packs: readonly PackSize[]): void {
+/** Only what is elsewhere, too, or what nobody names any more. */
+export function removePacks(store: ObjectStore, names: readonly string[]): void {
   // An index without its pack is harmless: its objects are elsewhere, and `removeLeftovers` can tell. A pack
   // without its index could be anything. So the packs go first, and the power cannot turn that round.
-  for (const { name } of packs) removeIfThere(store, `${name}.pack`)
+  for (const name of names) removeIfThere(store, `${name}.pack`)
   store.fs.syncFolder(store.packFolder)
-  for (const { name } of packs) removeIfThere(store, `${name}.idx`)
+  for (const name of names) for (const end of besidePack) removeIfThere(store, `${name}.${end}`)
   store.fs.syncFolder(store.packFolder)
   store.refresh()
+}
+
+const besidePack = ['rev', 'keep', 'idx'] as const
+
+/**
+ * For packs with objects that are nowhere else and that nobody names any more. What is to go is written down first: of
+ * a pack without its index, or the other way round, nobody could tell later that it was not damaged.
+ */
+export function removeForGood(store: ObjectStore, names: readonly string[], _lock: Exclusive): void {
+  if (names.length === 0) return
+  const { fs, packFolder } = store
+  const list = joinAbs(packFolder, `${listPrefix}${randomBytes(6).toString('hex')}`)
+  writeSynced(fs, list, Buffer.from(names.map((name) => `${name}\n`).join('')), 0o600)
+  fs.syncFolder(packFolder)
+  removePacks(store, names)
+  fs.unlink(list)
+  store.refresh()
+}
+
+const listPrefix = 'tmp-gone-'
+
+// One who was cut here had made sure that nobody needs these packs; so had one who was cut while writing the list.
+function finishRemovals(store: ObjectStore): void {
+  const { fs, packFolder } = store
+  for (const list of fs.readFolder(packFolder).filter((name) => name.startsWith(listPrefix))) {
+    const lines = fs.readFile(joinAbs(packFolder, list)).toString('latin1').split('\n').slice(0, -1)
+    removePacks(
+      store,
+      lines.filter((name) => /^pack-[0-9a-f]{40}$/.test(name)),
+    )
+  }
+}
+
+/** Cheap enough to be asked each time: whether `removeLeftovers` would find a temporary file. */
+export function mayHaveLeftovers({ hasLeftovers, fs, folder }: ObjectStore): boolean {
+  return hasLeftovers || fs.readFolder(folder).some(isTemporary)
+}
+
+function isTemporary(name: string): boolean {
+  return name.startsWith('tmp-')
 }
 
 /**
@@ -69,11 +111,12 @@ function removePacks(store: ObjectStore, packs: readonly PackSize[]): void {
  */
 export function removeLeftovers(store: ObjectStore, _lock: Exclusive): { removed: number; finished: number } {
   const { fs, packFolder, folder } = store
+  finishRemovals(store)
   const finished = fs.readFolder(packFolder).filter((temp) => finishPack(store, temp)).length
   if (finished > 0) store.refresh()
   const inPacks = fs.readFolder(packFolder).filter((name) => isLeftover(store, name))
   for (const name of inPacks) fs.unlink(joinAbs(packFolder, name))
-  const inRepo = fs.readFolder(folder).filter((name) => name.startsWith('tmp-'))
+  const inRepo = fs.readFolder(folder).filter(isTemporary)
   for (const name of inRepo) fs.unlink(joinAbs(folder, name))
   if (finished + inPacks.length > 0) fs.syncFolder(packFolder)
   store.refresh()
@@ -104,11 +147,11 @@ function checksumOf(fs: Fs, pack: AbsPath): string {
 
 // A pack without an index is no leftover: `git index-pack` can bring its objects back, and `doctor` lists it.
 function isLeftover(store: ObjectStore, name: string): boolean {
-  if (name.startsWith('tmp-')) return true
-  const [, pack, end] = /^(pack-[0-9a-f]{40})\.(keep|idx)$/.exec(name) ?? []
+  if (isTemporary(name)) return true
+  const [, pack, end] = /^(pack-[0-9a-f]{40})\.(keep|rev|idx)$/.exec(name) ?? []
   if (pack === undefined) return false
   if (store.fs.lstat(joinAbs(store.packFolder, `${pack}.pack`)) !== undefined) return false
-  return end === 'keep' || isJoinedElsewhere(store, pack)
+  return end !== 'idx' || isJoinedElsewhere(store, pack)
 }
 
 /** Whoever was cut while removing joined packs leaves an index without its pack. */

@@ -252,9 +252,43 @@ export class MergeScratch implements AsyncDisposable, Objects {
     if ((run.exitCode === 1) !== report.stages.length > 0)
       throw storeDamaged('git reports a conflict and names none')
 
-    const conflicts =
-      report.stages.length === 0 ? [] : await this.#conflictsOf(report, { base, ours, theirs })
+    const sides = { base, ours, theirs }
+    const told = report.stages.length === 0 ? [] : await this.#conflictsOf(report, sides)
+    const conflicts = [...told, ...(await this.#swallowed(report.tree, sides, told))]
     return { tree: report.tree, conflicts, autoMerged: this.#autoMerged(report, conflicts), commits }
+  }
+
+  /**
+   * Files that one side changed and that git (2.39, say) dropped without a word: the other side has renamed them to
+   * a path that both sides had added alike. Git takes that path as settled, and the change has nowhere to go.
+   */
+  async #swallowed(
+    merged: TreeId,
+    sides: Sides,
+    told: readonly TreeConflict[],
+  ): Promise<readonly TreeConflict[]> {
+    const known = new Set(told.flatMap((conflict) => conflict.paths))
+    const swallowed: TreeConflict[] = []
+    for (const [side, other] of [
+      [sides.ours, sides.theirs],
+      [sides.theirs, sides.ours],
+    ] as const) {
+      const missing = diffTrees(this, sides.base, side).filter(
+        ({ path, before, after }) =>
+          before !== undefined &&
+          after !== undefined &&
+          !known.has(path) &&
+          [other, merged].every((tree) => findLeaf(this, tree, path) === undefined),
+      )
+      if (missing.length === 0) continue
+      const renames = await findRenames(this.#git, sides.base, other, this.#places())
+      for (const { path } of missing) {
+        const to = renames.find(({ from }) => from === path)?.to
+        const followed = to !== undefined && findLeaf(this, side, to) === undefined
+        if (!followed) swallowed.push(changedAndGone(this, path, sides))
+      }
+    }
+    return swallowed
   }
 
   #autoMerged(report: Report, conflicts: readonly TreeConflict[]): readonly RelPath[] {
@@ -573,6 +607,16 @@ function conflictOf(objects: Objects, group: Group, sides: Sides, merged: TreeId
   const message = messageOf(kind, path, ours?.leaf, theirs?.leaf)
   const marked = kind === 'content' ? firstLeaf(objects, merged, places)?.leaf.blob : undefined
   return { path, kind, paths, base, ours: ours?.leaf, theirs: theirs?.leaf, message, marked, stages }
+}
+
+function changedAndGone(objects: Objects, path: RelPath, sides: Sides): TreeConflict {
+  const base = findLeaf(objects, sides.base, path)
+  const ours = findLeaf(objects, sides.ours, path)
+  const theirs = findLeaf(objects, sides.theirs, path)
+  const message = messageOf('modify-delete', path, ours, theirs)
+  const stages = [{ path, madeUp: false, base, ours, theirs }]
+  const kind = 'modify-delete'
+  return { path, kind, paths: [path], base, ours, theirs, message, marked: undefined, stages }
 }
 
 function firstLeaf(objects: Objects, tree: TreeId, places: readonly RelPath[]) {

@@ -30,6 +30,7 @@ import {
   buildPack,
   deflated,
   type PackedObject,
+  removeQuietly,
   unwritable,
   writePack,
 } from './pack-writer.ts'
@@ -169,6 +170,14 @@ export class ObjectStore implements Objects, Disposable {
     this.#list()
   }
 
+  /**
+   * Forgets packs that are gone, where the folder has changed since we looked. Packs are only removed under the lock, so
+   * whoever takes it calls this first: an object that went with a pack would count as stored, and never be written again.
+   */
+  refreshIfStale(): void {
+    if (this.#listing.isStale(this.fs)) this.#list()
+  }
+
   /** Whether somebody's temporary files were here when we last looked; under the lock it was one who was killed. */
   get hasLeftovers(): boolean {
     return this.#hasLeftovers
@@ -212,6 +221,33 @@ export class ObjectStore implements Objects, Disposable {
   *ids(): IterableIterator<ObjectId> {
     for (const pack of this.#readers()) for (let i = 0; i < pack.count; i += 1) yield pack.idAt(i)
     for (const folder of this.#looseFolders) yield* looseIds(this.fs, this.#objects, folder)
+  }
+
+  /** What each object takes on disk in our own packs; borrowed ones take no room of ours. */
+  diskSizes(): ReadonlyMap<ObjectId, number> {
+    const sizes = new Map<ObjectId, number>()
+    for (const pack of this.#readers()) {
+      if (this.#borrowed.has(pack.name) || !this.#isUsable(pack)) continue
+      for (const { id, bytes } of pack.diskSizes()) sizes.set(id, bytes)
+    }
+    return sizes
+  }
+
+  /** Whether a certain pack, borrowed or not, holds one of these objects. */
+  packHolds(name: string, ids: Iterable<ObjectId>): boolean {
+    const reader = this.#readerOf(name)
+    if (reader === undefined) return false
+    for (const id of ids) if (reader.find(id) >= 0) return true
+    return false
+  }
+
+  looseObjects(): readonly ObjectId[] {
+    return looseFolders(this.fs, this.#objects).flatMap((folder) => looseIds(this.fs, this.#objects, folder))
+  }
+
+  removeLoose(ids: readonly ObjectId[]): void {
+    for (const id of ids) removeQuietly(this.fs, loosePath(this.#objects, id))
+    this.#list()
   }
 
   looseCount(): number {
@@ -461,6 +497,11 @@ export class ObjectBatch implements Objects {
 
   has(id: ObjectId): boolean {
     return this.#pending.has(id) || this.#store.has(id)
+  }
+
+  /** Whether it need not be added: it is pending, or in a pack that we have seen. Costs no look at the disk. */
+  holds(id: ObjectId): boolean {
+    return this.#isStored(id)
   }
 
   readBlob(id: BlobId): Buffer {

@@ -127,6 +127,16 @@ export class PackReader {
     return this.#readAt(this.#offsetAt(place), readBase, jumps)
   }
 
+  /** What each object takes in the pack file. */
+  *diskSizes(): IterableIterator<{ readonly id: ObjectId; readonly bytes: number }> {
+    const places = Array.from({ length: this.count }, (_, place) => place)
+    const sorted = places.map((place) => ({ place, offset: this.#offsetAt(place) }))
+    sorted.sort((a, b) => a.offset - b.offset)
+    const end = this.size() - 20
+    for (const [at, { place, offset }] of sorted.entries())
+      yield { id: this.idAt(place), bytes: (sorted[at + 1]?.offset ?? end) - offset }
+  }
+
   /** What stands in front of these objects, in the order of the pack. The size of a delta is its stream's, not the object's. */
   *heads(places: readonly number[]): IterableIterator<ObjectHead> {
     const end = this.size() - 20

@@ -32,26 +32,24 @@ test('[S78] commits between two points are listed, newest first, with their subj
     user.commit('two -- ü\n\nbody\ncommit x'),
     user.commit('three'),
   ]
-  const listed = await listCommits(f.git, user.objects, one, three ?? '', 10)
+  const listed = await listCommits(f.git, user.objects, [one], three ?? '', 10)
   expect(listed).toEqual([
     { id: three, subject: 'three' },
     { id: two, subject: 'two -- ü' },
   ])
-  expect((await listCommits(f.git, user.objects, undefined, three ?? '', 10))?.length).toBe(3)
-  expect((await listCommits(f.git, user.objects, undefined, three ?? '', 1))?.length).toBe(1)
-  expect(await listCommits(f.git, user.objects, three, one ?? '', 10)).toEqual([])
+  expect((await listCommits(f.git, user.objects, [], three ?? '', 10))?.length).toBe(3)
+  expect((await listCommits(f.git, user.objects, [], three ?? '', 1))?.length).toBe(1)
+  expect(await listCommits(f.git, user.objects, [three], one ?? '', 10)).toEqual([])
 })
 
 test('[S78] what cannot be known is told as unknown, never as no commits', async () => {
   await using f = storeFixture()
   const user = repository(f)
   const one = user.commit('one')
-  expect(await listCommits(f.git, user.objects, missing, one, 10)).toBeUndefined()
-  expect(await listCommits(f.git, user.objects, one, missing, 10)).toBeUndefined()
-  expect(await listCommits(f.git, user.objects, undefined, '--all', 10)).toBeUndefined()
-  expect(
-    await listCommits(f.git, absPathUnchecked(join(f.root, 'nowhere')), undefined, one, 10),
-  ).toBeUndefined()
+  expect(await listCommits(f.git, user.objects, [missing], one, 10)).toBeUndefined()
+  expect(await listCommits(f.git, user.objects, [one], missing, 10)).toBeUndefined()
+  expect(await listCommits(f.git, user.objects, [], '--all', 10)).toBeUndefined()
+  expect(await listCommits(f.git, absPathUnchecked(join(f.root, 'nowhere')), [], one, 10)).toBeUndefined()
 })
 
 test('[S78] [P10] no config and no replacement of the user’s has a say', async () => {
@@ -60,7 +58,7 @@ test('[S78] [P10] no config and no replacement of the user’s has a say', async
   const [one, two] = [user.commit('one'), user.commit('two')]
   userGit(user.folder, 'replace', two, one)
   writeFileSync(join(user.gitDir, 'config'), '[core\nbroken')
-  expect(await listCommits(f.git, user.objects, one, two, 10)).toEqual([{ id: two, subject: 'two' }])
+  expect(await listCommits(f.git, user.objects, [one], two, 10)).toEqual([{ id: two, subject: 'two' }])
 })
 
 test('[S79] a commit counts as pushed when one of the remote’s branches has it in its history', async () => {

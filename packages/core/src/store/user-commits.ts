@@ -11,19 +11,19 @@ export interface UserCommit {
 }
 
 /**
- * The commits that are reachable from `to` and not from `from`, newest first. Read through our repository
+ * The commits that are reachable from `to` and from none of `from`, newest first. Read through our repository
  * with the user's objects beside it, so that no config of theirs is looked at (P10). `undefined` where we
  * cannot know: a commit is missing, or git failed.
  */
 export async function listCommits(
   git: Git,
   userObjects: AbsPath,
-  from: string | undefined,
+  from: readonly string[],
   to: string,
   limit: number,
 ): Promise<readonly UserCommit[] | undefined> {
-  if (!isId(to) || (from !== undefined && !isId(from))) return undefined
-  const range = from === undefined ? [to] : [to, `^${from}`]
+  if (![to, ...from].every(isId)) return undefined
+  const range = [to, ...from.map((id) => `^${id}`)]
   const args = ['rev-list', '--format=%s', '--encoding=UTF-8', `--max-count=${limit}`, ...range, '--']
   const text = await answerOf(git, args, userObjects)
   return text === undefined ? undefined : parseCommits(text)

@@ -49,6 +49,17 @@ const LINK = 0o120000
 const FOLDER = 0o040000
 const EMPTY_BLOB = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
 
+/** A plain file of the index, as far as a look at the disk can confirm it. */
+export interface PlainEntry {
+  readonly path: RelPath
+  readonly id: string
+  readonly executable: boolean
+  readonly size: number
+  readonly mtimeMs: number
+  readonly ctimeMs: number
+  readonly ino: number
+}
+
 /** What a stat must tell for a file to count as clean. */
 export type CleanStat = Pick<FileStat, 'kind' | 'size' | 'mtimeMs' | 'ctimeMs' | 'ino'>
 
@@ -99,6 +110,34 @@ export class TrackedFiles {
     if (place < 0) return undefined
     const entry = this.#entryAt(place, path)
     return entry.stage === 0 ? entry : undefined
+  }
+
+  /** All files whose blob is on disk if their stat is still the same; see `isClean` for those that are left out. */
+  plainEntries(): readonly PlainEntry[] {
+    const entries: PlainEntry[] = []
+    for (let place = 0; place < this.count; place += 1) {
+      if (!this.#isPlain(place)) continue
+      const { path, id, mode, size, mtimeMs, ctimeMs, ino } = this.#entryAt(
+        place,
+        this.#path(place) as RelPath,
+      )
+      if (mtimeMs >= this.mtimeMs || (size === 0 && id !== EMPTY_BLOB)) continue
+      if (flawOfRelPath(path) !== undefined) continue
+      entries.push({ path, id, executable: (mode & 0o100) !== 0, size, mtimeMs, ctimeMs, ino })
+    }
+    return entries
+  }
+
+  #isPlain(place: number): boolean {
+    const { raw, starts, version } = this.#index
+    const start = starts[place] ?? 0
+    const flags = raw.readUInt16BE(start + 60)
+    const more = version >= 3 && (flags & 0x4000) !== 0 ? raw.readUInt16BE(start + 62) : 0
+    return (
+      (raw.readUInt32BE(start + 24) & 0o170000) === 0o100000 &&
+      (flags & 0x3000) === 0 &&
+      (more & 0x2000) === 0
+    )
   }
 
   /** The bytes of all paths, in order, for whoever looks them up in another thread. */

@@ -13,7 +13,13 @@ import { isFolder, kindAt, native, readUserFile, readUserFolder, readUserText } 
 
 export { Attributes } from './user-git-attributes.ts'
 export { isTrue, parseConfig, readConfigFile, readUserConfig, type UserConfig } from './user-git-config.ts'
-export { msOfTime, sameTime, type TrackedEntry, TrackedFiles } from './user-git-index.ts'
+export {
+  msOfTime,
+  type PlainEntry,
+  sameTime,
+  type TrackedEntry,
+  TrackedFiles,
+} from './user-git-index.ts'
 
 export interface UserGit {
   readonly root: AbsPath
@@ -125,6 +131,28 @@ export function refsPointingInto(git: UserGit, prefix: ByteString): ReadonlyMap<
     if (id !== undefined) refs.set(name, id)
   }
   return refs
+}
+
+export interface HeadMove {
+  readonly to: string
+  /** Onto a commit that was there before: a checkout, a reset. Everything else made one, or brought one in. */
+  readonly isSwitch: boolean
+}
+
+const MAX_REFLOG = 64 * 1024 * 1024
+
+export function headLog(git: UserGit): AbsPath {
+  return joinAbs(git.gitDir, 'logs/HEAD')
+}
+
+/** How HEAD moved since its log had this length, oldest first; empty where the log does not tell. */
+export function headMovesSince(git: UserGit, length: number): readonly HeadMove[] {
+  const text = readUserText(headLog(git), MAX_REFLOG) ?? ''
+  // A log that was cut or written anew in the meantime has its entries in other places.
+  if (length > 0 && text[length - 1] !== '\n') return []
+  return [...text.slice(length).matchAll(/^[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t\n]*(?:\t(.*))?$/gm)].map(
+    ([, to = '', how = '']) => ({ to, isSwitch: /^(checkout|reset)\b/.test(how) }),
+  )
 }
 
 type PackedRefs = () => ReadonlyMap<ByteString, string>

@@ -44,7 +44,7 @@ import { Fixture } from './workspace.ts'
 
 // ---- what can happen -------------------------------------------------------------------------------------------------
 
-const slots = 4
+const slots = 3
 const places = ['a.txt', 'b.txt', 'd/c.txt', 'd/e/f.txt', 'n/g.bin', 'n/m/h.txt']
 const bareFolders = ['x', 'd/y', 'n']
 
@@ -64,6 +64,8 @@ export interface DrawnStep {
   readonly meanwhile: readonly Edit[]
   /** The user, after the step and inside the turn. */
   readonly afterwards: readonly Edit[]
+  /** The process ends at this call to the disk while the step's end is recorded; the turn ends with it. */
+  readonly killAt: number | null
 }
 
 export type DrawnWish =
@@ -97,15 +99,17 @@ export type Happening =
   | { readonly is: 'reopen'; readonly lose: 'nothing' | 'index' | 'index and stat cache' }
 
 const few = fc.nat(7)
+// People and agents work on the same few files; that is where they get into each other's way.
+const favourite = fc.oneof({ weight: 3, arbitrary: fc.nat(1) }, { weight: 1, arbitrary: few })
 
 const edit: fc.Arbitrary<Edit> = fc.oneof(
   {
     weight: 12,
     arbitrary: fc.record({
       do: fc.constant('set' as const),
-      file: few,
+      file: favourite,
       slot: fc.nat(slots - 1),
-      value: fc.nat(5),
+      value: fc.nat(4),
     }),
   },
   {
@@ -126,6 +130,11 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
   },
 )
 
+const killAt = fc.oneof(
+  { weight: 7, arbitrary: fc.constant(null) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: 250 }) },
+)
+
 const mostlyNone = fc.oneof(
   { weight: 3, arbitrary: fc.constant([]) },
   { weight: 1, arbitrary: fc.array(edit, { minLength: 1, maxLength: 2 }) },
@@ -133,9 +142,13 @@ const mostlyNone = fc.oneof(
 
 const step: fc.Arbitrary<DrawnStep> = fc.record({
   how: fc.constantFrom('open', 'exact', 'unreported'),
-  edits: fc.array(edit, { maxLength: 3 }),
+  edits: fc.oneof(
+    { weight: 8, arbitrary: fc.array(edit, { minLength: 1, maxLength: 3 }) },
+    { weight: 1, arbitrary: fc.constant([]) },
+  ),
   meanwhile: mostlyNone,
   afterwards: mostlyNone,
+  killAt,
 })
 
 const wish: fc.Arbitrary<DrawnWish> = fc.oneof(
@@ -183,12 +196,9 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     arbitrary: fc.record({
       is: fc.constant('move' as const),
       wish,
-      choice: fc.constantFrom<Choice>('abort', 'abort', 'abort', 'abort', 'keep', 'overwrite', 'markers'),
+      choice: fc.constantFrom<Choice>('abort', 'abort', 'abort', 'keep', 'keep', 'overwrite', 'markers'),
       rehearse: fc.nat(3).map((n) => n === 3),
-      killAt: fc.oneof(
-        { weight: 5, arbitrary: fc.constant(null) },
-        { weight: 1, arbitrary: fc.integer({ min: 1, max: 250 }) },
-      ),
+      killAt,
     }),
   },
   {
@@ -205,9 +215,9 @@ export function histories(most: number): fc.Arbitrary<readonly Happening[]> {
 }
 
 /** `UNTURN_SEED=seed` or `seed:path`, as a failure prints them. */
-export function seedFromEnvironment(parameters: {
-  readonly numRuns: number
-}): fc.Parameters<[readonly Happening[]]> {
+export function seedFromEnvironment(
+  parameters: fc.Parameters<[readonly Happening[]]>,
+): fc.Parameters<[readonly Happening[]]> {
   const [seed, path] = (process.env.UNTURN_SEED ?? '').split(/:(.*)/)
   return {
     ...parameters,
@@ -291,9 +301,10 @@ export class ModelRun implements AsyncDisposable {
     return { id, slots: Array.from({ length: slots }, (_, at) => slotText(id, at, 0)), exec: false }
   }
 
-  #newBinary(): ModelFile {
+  #newBinary(id?: number): ModelFile {
     this.#nextFile += 1
-    return { bytes: `\0${String.fromCharCode(this.#nextFile + 128).repeat(200)}`, exec: false }
+    const bytes = `\0${String.fromCharCode((this.#nextFile % 200) + 1, this.#nextFile >> 7).repeat(100)}`
+    return { id: id ?? this.#nextFile, bytes, exec: false }
   }
 
   #userEdits(edits: readonly Edit[], without: readonly string[] = []): void {
@@ -354,7 +365,7 @@ export class ModelRun implements AsyncDisposable {
   }
 
   #withSlot(file: ModelFile, at: number, value: number): ModelFile {
-    if ('bytes' in file) return { ...this.#newBinary(), exec: file.exec }
+    if ('bytes' in file) return { ...this.#newBinary(file.id), exec: file.exec }
     return { ...file, slots: file.slots.map((slot, n) => (n === at ? slotText(file.id, at, value) : slot)) }
   }
 
@@ -383,6 +394,7 @@ export class ModelRun implements AsyncDisposable {
     for (const [at, one] of steps.entries()) {
       if (isUnreported) mirror.steps.push(this.#unreported(one))
       else mirror.steps.push(await this.#step(turn, one))
+      if (one.killAt !== null) break
       if (at === 0 && inside.length > 0 && !isUnreported) await this.#turn(1 - session, inside, [])
     }
     await this.#workspace.endTurn(turn)
@@ -411,9 +423,10 @@ export class ModelRun implements AsyncDisposable {
     const before = this.model.capture(named)
     if (named !== undefined) this.#userEdits(one.meanwhile.filter(isOfFiles), named)
     this.#agentPuts(named === undefined ? wanted : overlaid(this.model.disk, wanted, named))
-    await this.#workspace.endStep(step)
+    if (one.killAt === null) await this.#workspace.endStep(step)
+    else await this.#untilKilled(one.killAt, () => this.#workspace.endStep(step))
     const after = this.model.capture(named)
-    this.#userEdits(one.afterwards)
+    if (one.killAt === null) this.#userEdits(one.afterwards)
     return { before, after }
   }
 
@@ -492,29 +505,39 @@ export class ModelRun implements AsyncDisposable {
     const stray = [...differences(before, after).keys()].filter((cell) => !moved.has(cell))
     assert.deepEqual(stray, [], 'what no moved step had changed is different now')
     for (const [cell, value] of this.#byUser) {
-      if (stages.some(({ steps }) => steps.some((one) => knows(one, cell, value)))) continue
+      const isThere = cellValue(before, cell) === value
+      if (!isThere || stages.some(({ steps }) => steps.some((one) => knows(one, cell, value)))) continue
       assert.equal(cellValue(after, cell), value, `the user's ${cell} is gone`)
     }
   }
 
-  /** Runs until the process ends at one of its calls to the disk; then another process begins. */
+  /** A move that is killed has happened or not; which of the two, the log says, and the files have to agree. */
   async #killed(wish: Wish, choice: Choice, expected: Expected, at: number): Promise<void> {
-    const fs = faultFs(quickFs, at, 'kill')
-    fs.armed = false
-    await this.#fixture.reopen({ fs })
     const last = this.#lastMove()
-    fs.armed = true
-    const ended = await settled(this.#ask(wish, choice, false)).catch((error: unknown) => error)
-    if (!fs.fired && ended instanceof Error) throw ended
-    if (fs.fired) this.tally.kills += 1
-    await this.#fixture.reopen()
+    const fired = await this.#untilKilled(at, () => settled(this.#ask(wish, choice, false)))
     const now = this.#lastMove()
     if (now === last) {
-      assert.ok(fs.fired || expected.kind !== 'done', 'it was done, and is not in the log')
+      assert.ok(fired || expected.kind !== 'done', 'it was done, and is not in the log')
       return
     }
     assert.equal(expected.kind, 'done', 'it was refused, and is in the log')
     if (expected.kind === 'done') this.#adopt(expected.move, now)
+  }
+
+  /** Works until the process ends at this call to the disk; then another process begins. */
+  async #untilKilled(at: number, work: () => Promise<unknown>): Promise<boolean> {
+    const fs = faultFs(quickFs, at, 'kill')
+    fs.armed = false
+    await this.#fixture.reopen({ fs })
+    fs.armed = true
+    const error = await work().then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
+    if (error !== undefined && !fs.fired) throw error
+    if (fs.fired) this.tally.kills += 1
+    await this.#fixture.reopen()
+    return fs.fired
   }
 
   #lastMove(): string {
@@ -655,11 +678,11 @@ function differences(before: World, after: World): ReadonlyMap<string, string> {
 function cellsOf(world: World): ReadonlyMap<string, string> {
   const cells = new Map<string, string>()
   for (const [path, file] of world.files) {
-    const name = 'bytes' in file ? `binary${file.bytes.charCodeAt(1)}` : `file${file.id}`
+    const name = `file${file.id}`
     cells.set(`${name} place`, path)
     cells.set(`${name} exec`, String(file.exec))
-    if (!('bytes' in file))
-      for (const [at, slot] of file.slots.entries()) cells.set(`${name} slot${at}`, slot)
+    const parts = 'bytes' in file ? [file.bytes] : file.slots
+    for (const [at, part] of parts.entries()) cells.set(`${name} slot${at}`, part)
   }
   return cells
 }

@@ -5,6 +5,8 @@
  * slot by slot: where only one side changed a slot, that side's; where both did, and differently, a conflict.
  */
 
+import { createHash } from 'node:crypto'
+
 export interface TextFile {
   readonly id: number
   readonly slots: readonly string[]
@@ -12,6 +14,7 @@ export interface TextFile {
 }
 
 export interface BinaryFile {
+  readonly id: number
   readonly bytes: string
   readonly exec: boolean
 }
@@ -27,12 +30,17 @@ export type Choice = 'abort' | 'keep' | 'overwrite' | 'markers'
 
 // ---- files as bytes ------------------------------------------------------------------------------------------------
 
-// Four lines between two slots: git joins conflicts that have three or less between them.
+// Four lines between two slots: git joins conflicts that have three or less between them. Lines that differ in one
+// letter only look alike to git's search for renames, hence the digest.
 export function contentOf(file: ModelFile): string {
   if ('bytes' in file) return file.bytes
-  const fence = (at: number) => [1, 2, 3, 4].map((line) => `--- file ${file.id}, fence ${at}, line ${line}`)
+  const fence = (at: number) => [1, 2, 3, 4].map((line) => digest(`${file.id} ${at} ${line}`))
   const lines = file.slots.flatMap((slot, at) => [...fence(at), ...(slot === '' ? [] : [slot])])
   return `${[...lines, ...fence(file.slots.length)].join('\n')}\n`
+}
+
+function digest(text: string): string {
+  return createHash('sha1').update(text).digest('hex')
 }
 
 /** Everything there is, for comparing with the disk: `x` or `-`, then the bytes; folders end with a slash. */
@@ -150,16 +158,17 @@ function mergeOne(
     return
   }
   const target = here === path ? there : there === path || here === there ? here : undefined
-  const isTaken = [
-    [ours, here],
-    [theirs, there],
-  ].some(
-    ([side, home]) =>
-      target !== undefined && target !== home && target !== path && (side as World).files.has(target),
-  )
   const file = mergedFile(old, mine, other)
-  if (target === undefined || isTaken || file.clash) clashes.push({ paths, marked: file.marked })
-  else files.set(target, file.merged)
+  if (target === undefined || file.clash) clashes.push({ paths, marked: file.marked })
+  else if (target === path || here === there || !(here === path ? ours : theirs).files.has(target))
+    files.set(target, file.merged)
+  // Both sides have a file at the new name. That is well only if it is the same one, and nothing was to follow there.
+  else if (
+    sameFile(ours.files.get(target), theirs.files.get(target)) &&
+    sameFile(old, here === path ? mine : other)
+  )
+    files.set(target, here === path ? other : mine)
+  else clashes.push({ paths })
 }
 
 type MergedFile =
@@ -431,8 +440,11 @@ export class Model {
 
   #invert(move: MoveModel, choice: Choice): Expected {
     const plan = new Plan(this.disk, choice, move.isRough)
-    for (const { turn, way, steps, before, after } of [...move.stages].reverse())
-      plan.add(turn, way === 'out' ? 'in' : 'out', steps, [{ base: after, theirs: before }])
+    for (const { turn, way, steps, before, after } of [...move.stages].reverse()) {
+      const opposite = way === 'out' ? 'in' : 'out'
+      const moving = steps.filter((step) => isIn(step) === (opposite === 'out'))
+      plan.add(turn, opposite, moving, [{ base: after, theirs: before }])
+    }
     const isStill = move.head !== undefined && this.head(move.session) === move.head.to
     const head = isStill && move.head ? { from: move.head.to, to: move.head.from } : undefined
     return plan.expected({ session: move.session, head, isRollback: true })

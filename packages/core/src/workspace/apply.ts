@@ -8,8 +8,8 @@
  *   clear    the journal first, then what was staged
  *
  * A path that somebody else changed in the meantime is left alone and reported. Not covered: somebody who
- * swaps a parent folder for a link between our look and our rename, since Node cannot rename relative to an
- * opened folder.
+ * swaps a parent folder for a link, or renames another file over the path, between our very last look and our
+ * rename, since Node can neither rename relative to an opened folder nor exchange two files.
  */
 
 import { randomBytes } from 'node:crypto'

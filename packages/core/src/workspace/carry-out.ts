@@ -7,7 +7,7 @@
  */
 
 import { errorCode } from '../fs.ts'
-import { type FileState, parentOf } from '../values.ts'
+import { type AbsPath, type FileState, parentOf } from '../values.ts'
 import type { FolderMode, Journal, JournalPath } from './journal.ts'
 import {
   areaOf,
@@ -127,14 +127,27 @@ function replace(run: Run, index: number, from: FileState, to: FileState): void 
   const place = placeOf(run, entryAt(run, index).path)
   if (from.kind === 'file' && to.kind === 'file') {
     if (sameContent(from, to)) return fs.chmod(place, to.perm)
+    const content = restage(run, 'new', index, to)
     const second = secondName(run, index, from)
     if (second === 'unexpected') return
-    if (second === 'held') return fs.rename(restage(run, 'new', index, to), place)
+    if (second === 'held') return renameOver(run, index, content)
   }
   const taken = takeAway(run, index, 'backup', from)
   if (taken === undefined) return
   hold(run, index, taken)
   fill(run, index, to)
+}
+
+// Editors save by renaming a new file over the old one. Then another file stands there than the one we hold, and our
+// own rename would lose it. Between this look and the rename there is nothing, but there is no way to make it one.
+function renameOver(run: Run, index: number, content: AbsPath): void {
+  const { fs } = run.ground
+  const { path } = entryAt(run, index)
+  const held = fs.lstat(staged(run, 'backup', index))
+  const now = fs.lstat(placeOf(run, path))
+  if (held === undefined || now === undefined || !sameFile(held, now))
+    return leave(run, path, 'changed-meanwhile')
+  fs.rename(content, placeOf(run, path))
 }
 
 /**

@@ -131,11 +131,15 @@ export function relPathFrom(root: AbsPath, cwd: AbsPath, typed: ByteString): Rel
   const inside = below(root, absolute) ?? below(root, realParent(absolute))
   const flaw = inside === undefined ? 'it lies outside the workspace' : flawOfRelPath(inside)
   if (inside !== undefined && flaw === undefined) return relPathUnchecked(inside)
-  throw new UnturnError(
+  throw badPath(root, typed, flaw ?? '')
+}
+
+export function badPath(root: AbsPath, path: ByteString, flaw: string): UnturnError {
+  return new UnturnError(
     'bad-path',
-    { path: shown(typed), flaw: flaw ?? '' },
+    { path: shown(path), flaw },
     {
-      message: `The path ${shown(typed)} cannot be used: ${flaw}. Nothing was changed.`,
+      message: `The path ${shown(path)} cannot be used: ${flaw}. Nothing was changed.`,
       hint: `Name a file inside ${shown(root)}`,
     },
   )

@@ -420,7 +420,10 @@ export class Lister {
     }
     marks.seen[entry] = 1
     const bits = table.entryBits(entry)
-    const isSame = table.stateOf(entry) === state && (bits & Bits.racy) === 0 && sameStat(table, entry, stat)
+    // What came from the user's index has guessed permission bits: another stat alone would not show them.
+    const samePerm = (bits & Bits.perm) === (stat.mode & Bits.perm)
+    const isSame =
+      samePerm && table.stateOf(entry) === state && (bits & Bits.racy) === 0 && sameStat(table, entry, stat)
     if (!isSame) this.#addItem(visit, name, state, stat)
   }
 

@@ -35,6 +35,12 @@ export interface Known {
   readonly blob: BlobId
 }
 
+/** What is known of a path before anybody looked. */
+export interface Seed {
+  readonly path: RelPath
+  readonly known: Known
+}
+
 /** What an entry stands for: 1 and 2 are captured, 3 to 7 are names that were skipped, 0 was forgotten. */
 export const State = {
   none: 0,
@@ -263,6 +269,20 @@ export class StatCache {
     return new StatCache(CacheTable.of(0, 0, 0))
   }
 
+  /** With these files in it, in folders that no scan has listed yet. Each path once, in any order. */
+  static seeded(seeds: readonly Seed[]): StatCache {
+    const added = new Map<RelPath, AddedEntry>()
+    for (const { path, known } of seeds) {
+      const { size, mtimeMs, ctimeMs, ino, blob } = known
+      added.set(path, { size, mtimeMs, ctimeMs, ino, blob, bits: bitsOf(path, known) })
+    }
+    const none = new Set<ByteString>()
+    const threads = { added: groupByFolder(added), patches: new Map(), removed: none, touched: none }
+    const cache = new StatCache(weave(CacheTable.of(0, 0, 0), threads))
+    cache.#stale = seeds.length
+    return cache
+  }
+
   /** `undefined` where there is none, or it is damaged, or of another version: then everything is looked at. */
   static read(path: AbsPath): StatCache | undefined {
     const buffer = readShared(path)
@@ -325,9 +345,7 @@ export class StatCache {
   }
 
   put(path: RelPath, known: Known, racy: boolean): void {
-    const state = known.kind === 'file' ? State.file : State.link
-    const wide = isWide(nameOf(path)) ? Bits.wide : 0
-    this.#put(path, known, known.blob, known.perm | (state << Bits.stateAt) | wide | (racy ? Bits.racy : 0))
+    this.#put(path, known, known.blob, bitsOf(path, known) | (racy ? Bits.racy : 0))
   }
 
   forget(path: RelPath): void {
@@ -486,6 +504,11 @@ export class StatCache {
   }
 }
 
+function bitsOf(path: RelPath, { kind, perm }: Known): number {
+  const state = kind === 'file' ? State.file : State.link
+  return perm | (state << Bits.stateAt) | (isWide(nameOf(path)) ? Bits.wide : 0)
+}
+
 /**
  * A file that changes twice within one tick of the file system's clock has the same times both times. So a
  * stat proves something only when its times are clearly older than the look; a time in the future never is.
@@ -621,8 +644,10 @@ function lowerBound(table: CacheTable, path: ByteString): number {
 
 /** Captured entries win over skipped ones of the same name: what is known stays known. */
 function entriesOf(old: CacheTable, folder: number, path: ByteString, threads: Threads): readonly Source[] {
-  const byName = new Map<ByteString, Source>()
   const patch = threads.patches.get(path)
+  const added = threads.added.get(path) ?? []
+  if (folder < 0 && patch === undefined) return sourcesOf(added).sort((a, b) => byBytes(a.name, b.name))
+  const byName = new Map<ByteString, Source>()
   for (const skipped of patch?.skipped ?? [])
     byName.set(skipped.name, { name: skipped.name, stat: skipped, bits: skippedBits(skipped), blob: noBlob })
   if (folder >= 0)
@@ -631,9 +656,12 @@ function entriesOf(old: CacheTable, folder: number, path: ByteString, threads: T
       const keep = isSkipped ? patch === undefined : old.isCaptured(from)
       if (keep) byName.set(old.entryName(from), { name: old.entryName(from), from })
     }
-  for (const [name, entry] of threads.added.get(path) ?? [])
-    byName.set(name, { name, stat: entry, bits: entry.bits, blob: entry.blob })
+  for (const source of sourcesOf(added)) byName.set(source.name, source)
   return [...byName.values()].sort((a, b) => byBytes(a.name, b.name))
+}
+
+function sourcesOf(added: readonly (readonly [ByteString, AddedEntry])[]): Source[] {
+  return added.map(([name, entry]) => ({ name, stat: entry, bits: entry.bits, blob: entry.blob }))
 }
 
 function tableFor(old: CacheTable, pieces: readonly Piece[]): CacheTable {

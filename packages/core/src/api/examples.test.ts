@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { agentLoop } from '../../examples/agent-loop.ts'
+import { follow } from '../../examples/events.ts'
+import { snapshotByHash } from '../../examples/snapshots.ts'
+import { twoAgents } from '../../examples/tracker.ts'
+import { Fixture } from '../testing/workspace.ts'
+
+/** The examples open their workspace as a user's program does: with the environment of the process. */
+async function printed(
+  example: (folder: string, print: (line: string) => void) => Promise<void>,
+): Promise<string> {
+  await using w = new Fixture()
+  const env = { ...process.env }
+  const lines: string[] = []
+  Object.assign(process.env, w.env)
+  try {
+    await example(w.dir, (line) => lines.push(line))
+  } finally {
+    for (const name of Object.keys(w.env)) delete process.env[name]
+    Object.assign(process.env, env)
+  }
+  return lines.join('\n')
+}
+
+test('[H248] the example of an agent loop', async () => {
+  expect(await printed(agentLoop)).toMatchInlineSnapshot(`
+    "add hello.txt +1
+    undo would touch hello.txt
+    undone; the prompt was: Greet the world
+    reverted turns: 1
+    redone; nothing more: nothing"
+  `)
+})
+
+test('[H248] the example of events', async () => {
+  expect(await printed(follow)).toMatchInlineSnapshot(`
+    "turn.began
+      list.txt +3 -0
+    turn.ended
+    undo"
+  `)
+})
+
+test('[H248] the example of snapshots by hash', async () => {
+  expect(await printed(snapshotByHash)).toMatchInlineSnapshot(`
+    "changed: a.txt, b.txt
+    modified a.txt +1 -1
+    added b.txt +1 -0
+    as before: true"
+  `)
+})
+
+test('[H248] the example of the tracker', async () => {
+  expect(await printed(twoAgents)).toMatchInlineSnapshot(`
+    "planner changed plan.md
+    coder changed code.ts
+    would remove code.ts
+    left: plan.md"
+  `)
+})

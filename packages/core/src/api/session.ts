@@ -1,0 +1,273 @@
+/** A session: one conversation with one agent. Its turns form a tree, and its head stands at a point of it. */
+
+import type { Cleaned } from '../history/cleanup.ts'
+import type { OnConflict } from '../history/enact.ts'
+import { readTurnTree, revertedTurns } from '../history/points.ts'
+import { unknownId, whyRunning } from '../history/recording.ts'
+import { turnViews } from '../history/views.ts'
+import { optional } from '../log/record.ts'
+import type { TurnRow } from '../log/rows.ts'
+import type { SessionId, StepId, TurnId } from '../values.ts'
+import type { Workspace } from '../workspace.ts'
+import type { FileDiff } from './events.ts'
+import { Plan, type Run } from './plan.ts'
+import { sessionDiff } from './telling.ts'
+import { Turn } from './turn.ts'
+import { type MoveResult, orNothing } from './words.ts'
+
+export interface SessionOptions {
+  /** The agent's name, as it is shown in the history. */
+  readonly agent: string
+  readonly agentId?: string
+}
+
+export interface BeginOptions {
+  readonly prompt?: string
+  /** The agent's own id of the prompt: the same one again is the same turn. */
+  readonly message?: string
+  /** The agent's process: while it lives, the turn counts as running. */
+  readonly pid?: number
+  /** Reverted turns leave the transcript for good before this one begins; the removals are told as events. */
+  readonly cleanupFirst?: boolean
+}
+
+export interface MoveOptions {
+  /** What to do where newer work overlaps: `abort` (change nothing), `keep`, `overwrite`, or `markers`. */
+  readonly onConflict?: OnConflict
+  /** Also move the user's branch back over commits that the turns made. */
+  readonly git?: boolean
+  /**
+   * Called first for a turn that is running: stop the agent, and come back when it has stopped. Then its turn ends as
+   * interrupted and the move goes ahead. Without it a running turn is the error `turn-running`.
+   */
+  readonly abort?: (running: RunningTurn) => void | Promise<void>
+}
+
+export interface RunningTurn {
+  readonly turn: TurnId
+  readonly message?: string
+  readonly reason: string
+}
+
+export interface UndoOptions extends MoveOptions {
+  /** How many turns; 1 if nothing is said. */
+  readonly turns?: number
+  /** Everything from this turn on. */
+  readonly to?: string
+}
+
+export interface RedoOptions extends MoveOptions {
+  readonly turns?: number
+  readonly all?: boolean
+}
+
+export interface RestoreOptions extends MoveOptions {
+  readonly turn: string
+  /** A step of that turn: the boundary is inside it. */
+  readonly step?: string
+  /** `before` if nothing is said. */
+  readonly side?: 'before' | 'after'
+  /** The workspace exactly as it was then: later edits by anybody go, too, and stay recoverable. */
+  readonly exact?: boolean
+}
+
+export interface MessageOptions extends Omit<RestoreOptions, 'turn' | 'step'> {
+  /** The agent's own id of a part of the message (a tool call): the boundary is inside the message. */
+  readonly part?: string
+}
+
+/** Where a session stands. */
+export interface Head {
+  /** Null: before its first turn. */
+  readonly turn: TurnId | null
+  readonly message?: string
+  /** Inside the turn: this step and all later ones are out. */
+  readonly before?: StepId
+  readonly part?: string
+}
+
+export interface TurnInfo {
+  readonly id: TurnId
+  readonly parent: TurnId | null
+  readonly prompt?: string
+  readonly message?: string
+  readonly status: TurnRow['status']
+  readonly isHead: boolean
+  readonly isReverted: boolean
+  readonly files: number
+  readonly additions: number
+  readonly deletions: number
+  /** ISO 8601. */
+  readonly began: string
+}
+
+export interface Reverted {
+  readonly count: number
+  readonly turns: readonly TurnId[]
+  /** The agent's own ids, where it gave some. */
+  readonly messages: readonly string[]
+}
+
+export class Session {
+  readonly id: SessionId
+  readonly workspace: Workspace
+  readonly #options: SessionOptions
+
+  constructor(workspace: Workspace, id: string, options: SessionOptions) {
+    this.workspace = workspace
+    this.id = id as SessionId
+    this.#options = options
+  }
+
+  /** Begins a turn. One that was left open is closed as interrupted; what it changed is kept as its own. */
+  async begin(options: BeginOptions = {}): Promise<Turn> {
+    if (options.cleanupFirst === true) await this.cleanup()
+    const { agent, agentId } = this.#options
+    const { turn } = await this.workspace.beginTurn({
+      session: this.id,
+      agent,
+      ...optional('agentId', agentId),
+      ...optional('prompt', options.prompt),
+      ...optional('message', options.message),
+      ...optional('pid', options.pid),
+    })
+    return new Turn(this.workspace, this.id, turn)
+  }
+
+  // ---- moving ------------------------------------------------------------------------------------------------------
+
+  /** Takes the last turn out of the files, or several. Everybody else's work stays. */
+  async undo(options: UndoOptions = {}): Promise<MoveResult> {
+    return this.#undo(options, {})
+  }
+
+  /** What `undo` would do, and the means to do exactly that. */
+  planUndo(options: UndoOptions = {}): Promise<Plan> {
+    return Plan.make((run) => this.#undo(options, run))
+  }
+
+  async redo(options: RedoOptions = {}): Promise<MoveResult> {
+    return this.#redo(options, {})
+  }
+
+  planRedo(options: RedoOptions = {}): Promise<Plan> {
+    return Plan.make((run) => this.#redo(options, run))
+  }
+
+  /** Goes to before or after any turn, or to a step inside of it, on whatever branch of the tree. */
+  async restore(options: RestoreOptions): Promise<MoveResult> {
+    return this.#restore(options, {})
+  }
+
+  planRestore(options: RestoreOptions): Promise<Plan> {
+    return Plan.make((run) => this.#restore(options, run))
+  }
+
+  /** The same by the agent's own ids: to before a message, or to a part inside of it. */
+  async restoreToMessage(message: string, options: MessageOptions = {}): Promise<MoveResult> {
+    return this.restore({ ...options, ...this.#placeOf(message, options.part) })
+  }
+
+  /** Reverted turns, and reverted steps of the turn that the head stands in, leave the transcript for good. */
+  cleanup(): Promise<Cleaned> {
+    return this.workspace.cleanup(this.id)
+  }
+
+  #undo({ turns, to, ...move }: UndoOptions, run: Partial<Run>): Promise<MoveResult> {
+    const wish = { ...optional('turns', turns), ...optional('to', to as TurnId | undefined) }
+    return this.#moving(move, run, (how) => this.workspace.undo({ session: this.id, ...wish, ...how }))
+  }
+
+  #redo({ turns, all, ...move }: RedoOptions, run: Partial<Run>): Promise<MoveResult> {
+    const wish = { ...optional('turns', turns), ...optional('all', all) }
+    return this.#moving(move, run, (how) => this.workspace.redo({ session: this.id, ...wish, ...how }))
+  }
+
+  #restore(
+    { turn, step, side = 'before', exact, ...move }: RestoreOptions,
+    run: Partial<Run>,
+  ): Promise<MoveResult> {
+    const place = { turn: turn as TurnId, side, ...optional('step', step as StepId | undefined) }
+    const wish = { ...place, ...optional('exact', exact) }
+    return this.#moving(move, run, (how) => this.workspace.restore({ session: this.id, ...wish, ...how }))
+  }
+
+  // A plan does not stop anybody: the agent is aborted when the plan is applied.
+  async #moving(
+    { abort, onConflict, git }: MoveOptions,
+    run: Partial<Run>,
+    move: (
+      how: Partial<Run> & Pick<MoveOptions, 'onConflict' | 'git'> & { readonly evenIfRunning?: boolean },
+    ) => ReturnType<Workspace['undo']>,
+  ): Promise<MoveResult> {
+    if (abort !== undefined && run.dryRun !== true) await this.#abortRunning(abort)
+    const evenIfRunning = abort !== undefined && run.dryRun === true
+    const how = { ...run, ...optional('onConflict', onConflict), ...optional('git', git) }
+    return orNothing(this.head().turn, () => move({ ...how, evenIfRunning }))
+  }
+
+  async #abortRunning(abort: NonNullable<MoveOptions['abort']>): Promise<void> {
+    const { engine } = this.workspace
+    for (const turn of engine.log.index.openTurns(this.id)) {
+      const reason = whyRunning(engine, turn)
+      if (reason === undefined) continue
+      await abort({ turn: turn.id, reason, ...optional('message', turn.message) })
+      await this.workspace.endTurn(turn.id, 'interrupted')
+    }
+  }
+
+  #placeOf(message: string, part: string | undefined): Pick<RestoreOptions, 'turn' | 'step'> {
+    const { index } = this.workspace
+    const turn = index.findTurnByMessage(this.id, message)
+    if (turn === undefined) throw unknownId(message, 'message of this session')
+    if (part === undefined) return { turn: turn.id }
+    const step = index.findStepByPart(turn.id, part)
+    if (step === undefined) throw unknownId(part, 'part of this message')
+    return { turn: turn.id, step: step.id }
+  }
+
+  // ---- looking -----------------------------------------------------------------------------------------------------
+
+  head(): Head {
+    const { index, engine } = this.workspace
+    const { turn, before } = readTurnTree(engine, this.id).head
+    return {
+      turn,
+      ...optional('message', turn === null ? undefined : index.findTurn(turn)?.message),
+      ...optional('before', before),
+      ...optional('part', before === undefined ? undefined : index.findStep(before)?.part),
+    }
+  }
+
+  /** Oldest first, reverted ones included. */
+  turns(): readonly TurnInfo[] {
+    return turnViews(this.workspace.engine, this.id).map(({ turn, isHead, isReverted, ...counts }) => ({
+      id: turn.id,
+      parent: turn.parent.turn,
+      ...optional('prompt', turn.prompt),
+      ...optional('message', turn.message),
+      status: turn.status,
+      isHead,
+      isReverted,
+      files: counts.files,
+      additions: counts.additions,
+      deletions: counts.deletions,
+      began: new Date(turn.beganMs).toISOString(),
+    }))
+  }
+
+  /** Turns that are off the head's path: undone, or left for another branch. */
+  reverted(): Reverted {
+    const turns = revertedTurns(readTurnTree(this.workspace.engine, this.id))
+    return {
+      count: turns.length,
+      turns: turns.map((turn) => turn.id),
+      messages: turns.flatMap((turn) => turn.message ?? []),
+    }
+  }
+
+  /** The files that this session has touched, as of the last capture, against how they were when it began. */
+  diff(): Promise<readonly FileDiff[]> {
+    return sessionDiff(this.workspace.engine, this.id)
+  }
+}

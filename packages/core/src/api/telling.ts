@@ -1,0 +1,245 @@
+/** From the log to events: what was appended since the last look, in order. */
+
+import { textOfBytes } from '../errors.ts'
+import { describeStates } from '../history/capture.ts'
+import type { Engine } from '../history/engine.ts'
+import type { Outcome } from '../history/outcome.ts'
+import { readTurnTree, revertedTurns } from '../history/points.ts'
+import { readState } from '../history/snapshots.ts'
+import { conflictJson } from '../json.ts'
+import type { Flight } from '../log/flights.ts'
+import { optional, type Stage } from '../log/record.ts'
+import type { NewChange, Operation } from '../log/rows.ts'
+import type { Repacked } from '../store/repack.ts'
+import { type SessionId, type StepId, type TurnId, unreachable } from '../values.ts'
+import {
+  EventHub,
+  type EventName,
+  type EventOptions,
+  type EventStream,
+  type FileDiff,
+  type Listener,
+  type WorkspaceEvent,
+} from './events.ts'
+import { changeOf } from './words.ts'
+
+export class Telling {
+  readonly #engine: Engine
+  readonly #hub: EventHub
+  readonly #begun = new Set<StepId>()
+  /** The last operation that was told; undefined while nobody listens. */
+  #seen: number | undefined
+  #queue: Promise<void> = Promise.resolve()
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+    this.#hub = new EventHub((error) => engine.warn(`A listener failed: ${wordsOf(error)}`))
+  }
+
+  on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
+    this.#seen ??= this.#engine.log.index.lastSeq()
+    return this.#hub.on(name, listener)
+  }
+
+  stream(options: EventOptions): EventStream {
+    this.#seen ??= this.#engine.log.index.lastSeq()
+    return this.#hub.stream(options)
+  }
+
+  /** Tells what the log has got since. Never fails: the operation has happened, whoever hears of it. */
+  async news(): Promise<void> {
+    if (this.#seen === undefined) return
+    this.#queue = this.#queue.then(() => this.#tellNew())
+    await this.#queue
+  }
+
+  async #tellNew(): Promise<void> {
+    if (!this.#hub.isUsed) {
+      this.#seen = undefined
+      return
+    }
+    try {
+      const operations = this.#engine.log.index.operationsSince(this.#seen ?? 0)
+      this.#seen = operations.at(-1)?.record.seq ?? this.#seen
+      for (const operation of operations) for (const event of this.#eventsOf(operation)) this.#hub.emit(event)
+      await this.#tellSessions(operations)
+    } catch (error) {
+      this.#engine.warn(`Events could not be told: ${wordsOf(error)}`)
+    }
+  }
+
+  get wantsSteps(): boolean {
+    return this.#hub.wants('step.began')
+  }
+
+  stepBegan({ session, turn, step, tool, paths, part }: Flight): void {
+    if (this.#begun.has(step)) return
+    this.#begun.add(step)
+    this.#hub.emit({
+      type: 'step.began',
+      session,
+      turn,
+      step,
+      tool,
+      paths: paths.map(textOfBytes),
+      ...optional('part', part),
+    })
+  }
+
+  conflicts(session: SessionId | undefined, { kind, conflicts }: Pick<Outcome, 'kind' | 'conflicts'>): void {
+    if (conflicts.length === 0 || kind === 'planned') return
+    this.#hub.emit({ type: 'conflict', session: session ?? null, conflicts: conflicts.map(conflictJson) })
+  }
+
+  gc(repacked: Repacked): void {
+    this.#hub.emit({ type: 'gc', ...repacked })
+  }
+
+  end(): void {
+    this.#hub.end()
+  }
+
+  // ---- one operation -----------------------------------------------------------------------------------------------
+
+  #eventsOf(operation: Operation): readonly WorkspaceEvent[] {
+    const { record } = operation
+    switch (record.kind) {
+      case 'baseline':
+        return []
+      case 'user-edit':
+        return this.#changesOf(operation).map((change) => ({ type: 'change', change }))
+      case 'turn-begin':
+        return [
+          {
+            type: 'turn.began',
+            session: record.session,
+            turn: record.turn,
+            agent: record.agent,
+            ...optional('prompt', record.prompt),
+            ...optional('message', record.message),
+          },
+        ]
+      case 'turn-end': {
+        const { session, turn, status } = record
+        return [{ type: 'turn.ended', session, turn, status, ...optional('message', this.#messageOf(turn)) }]
+      }
+      case 'step':
+        return this.#stepEvents(operation, record)
+      case 'undo':
+      case 'redo':
+      case 'restore':
+      case 'rollback':
+        return [
+          {
+            type: record.kind,
+            op: record.id,
+            session: record.session ?? null,
+            reverted: turnsIn(record.stages, 'out'),
+            redone: turnsIn(record.stages, 'in'),
+            changes: this.#changesOf(operation),
+          },
+        ]
+      case 'cleanup':
+        return [
+          ...record.turns.map((turn) => this.#messageRemoved(record.session, turn)),
+          ...record.steps.map((step) => this.#partRemoved(record.session, step)),
+        ]
+      default:
+        return unreachable(record)
+    }
+  }
+
+  #stepEvents(
+    operation: Operation,
+    record: Extract<Operation['record'], { kind: 'step' }>,
+  ): WorkspaceEvent[] {
+    const events: WorkspaceEvent[] = this.#changesOf(operation).map((change) => ({ type: 'change', change }))
+    if (!record.ended) return events
+    this.#begun.delete(record.step)
+    const { session, turn, step, tool } = record
+    const changes = this.#engine.log.index.changesOfStep(step).map(changeOf)
+    events.push({ type: 'step.ended', session, turn, step, tool, ...optional('part', record.part), changes })
+    return events
+  }
+
+  #messageRemoved(session: SessionId, turn: TurnId): WorkspaceEvent {
+    return { type: 'message.removed', session, turn, ...optional('message', this.#messageOf(turn)) }
+  }
+
+  #partRemoved(session: SessionId, id: StepId): WorkspaceEvent {
+    const step = this.#engine.log.index.findStepEvenRemoved(id)
+    const turn = step?.turn ?? ('' as TurnId)
+    return {
+      type: 'part.removed',
+      session,
+      turn,
+      step: id,
+      ...optional('message', this.#messageOf(turn)),
+      ...optional('part', step?.part),
+    }
+  }
+
+  #messageOf(turn: TurnId): string | undefined {
+    return this.#engine.log.index.findTurnEvenRemoved(turn)?.message
+  }
+
+  #changesOf({ record }: Operation) {
+    return this.#engine.log.index.changesOfOperation(record.seq).map(changeOf)
+  }
+
+  // ---- sessions ------------------------------------------------------------------------------------------------------
+
+  async #tellSessions(operations: readonly Operation[]): Promise<void> {
+    const touched = new Set(operations.flatMap(({ record }) => record.session ?? []))
+    for (const session of touched) this.#hub.emit(sessionUpdated(this.#engine, session))
+    if (!this.#hub.wants('session.diff')) return
+    const moved = operations.some(({ before, after }) => before.tree !== after.tree)
+    if (!moved) return
+    for (const session of touched)
+      this.#hub.emit({ type: 'session.diff', session, files: await sessionDiff(this.#engine, session) })
+  }
+}
+
+function sessionUpdated(engine: Engine, session: SessionId): WorkspaceEvent {
+  const tree = readTurnTree(engine, session)
+  return {
+    type: 'session.updated',
+    session,
+    head: tree.head.turn,
+    turns: tree.turns.size,
+    reverted: revertedTurns(tree).map((turn) => turn.id),
+  }
+}
+
+/** The files that a session has touched, as they are now against how they were when it began. */
+export async function sessionDiff(engine: Engine, session: SessionId): Promise<readonly FileDiff[]> {
+  const { index } = engine.log
+  const first = index.firstOperationOf(session)
+  const last = index.lastOperation()
+  if (first === undefined || last === undefined) return []
+  const changes = await describeStates(
+    engine,
+    readState(engine.objects, first.before),
+    readState(engine.objects, last.after),
+  )
+  return changes.filter((change) => isOf(engine, session, change)).map(diffOf)
+}
+
+// Other sessions and the user have worked in the same folder meanwhile: their files are not this session's diff.
+function isOf(engine: Engine, session: SessionId, { path, from }: NewChange): boolean {
+  const paths = from === undefined ? [path] : [path, from]
+  return engine.log.index.findChanges({ session, paths, limit: 1 }).length > 0
+}
+
+function diffOf({ path, kind, from, additions, deletions }: NewChange): FileDiff {
+  const old = from === undefined ? undefined : textOfBytes(from)
+  return { path: textOfBytes(path), kind, ...optional('from', old), additions, deletions }
+}
+
+function turnsIn(stages: readonly Stage[], way: Stage['way']): readonly TurnId[] {
+  return stages.flatMap((stage) => (stage.way === way && stage.turn !== null ? [stage.turn] : []))
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

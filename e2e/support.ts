@@ -72,6 +72,8 @@ export class Project implements Disposable {
       GIT_CONFIG_NOSYSTEM: '1',
       TZ: 'UTC',
       LC_ALL: 'C.UTF-8',
+      // No process of ours may outlive a test; who tests it turns it on.
+      UNTURN_AUTO_GC: '0',
     }
     this.write(files)
   }

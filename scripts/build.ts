@@ -1,7 +1,7 @@
 /** Builds what is published: one bundle for the command, one for the library, and the library's types. */
 
 import { execFileSync } from 'node:child_process'
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -47,21 +47,4 @@ await build({
   splitting: true,
 })
 const tsc = join(createRequire(import.meta.url).resolve('typescript/package.json'), '../bin/tsc')
-writeFileSync(
-  join(core, 'tsconfig.types.json'),
-  JSON.stringify({
-    extends: '../../tsconfig.json',
-    compilerOptions: {
-      noEmit: false,
-      emitDeclarationOnly: true,
-      declaration: true,
-      rootDir: 'src',
-      outDir: 'dist/types',
-      paths: {},
-    },
-    include: ['src/**/*.ts'],
-    exclude: ['src/**/*.test.ts', 'src/testing/**'],
-  }),
-)
-execFileSync(process.execPath, [tsc, '-p', join(core, 'tsconfig.types.json')], { stdio: 'inherit' })
-rmSync(join(core, 'tsconfig.types.json'))
+execFileSync(process.execPath, [tsc, '-p', join(core, 'tsconfig.json')], { stdio: 'inherit' })

@@ -30,8 +30,20 @@ try {
   writeFileSync(join(project, 'src/main.ts'), 'export const answer = 41\n')
   writeFileSync(join(project, 'notes.md'), '# Notes\n\nCall Ada.\n\nThe end.\n')
 
-  say('A project with a folder and some notes. An agent is asked to tidy up, edits the notes and deletes the sources.')
-  run('run', '--agent', 'demo-agent', '--prompt', 'Tidy up', '--', 'sh', '-c', 'sed -i.bak s/Notes/NOTES/ notes.md && rm -r notes.md.bak src')
+  say(
+    'A project with a folder and some notes. An agent is asked to tidy up, edits the notes and deletes the sources.',
+  )
+  run(
+    'run',
+    '--agent',
+    'demo-agent',
+    '--prompt',
+    'Tidy up',
+    '--',
+    'sh',
+    '-c',
+    'sed -i.bak s/Notes/NOTES/ notes.md && rm -r notes.md.bak src',
+  )
   run('log')
 
   say('Before anybody notices, you write a line of your own into the same file.')

@@ -22,6 +22,9 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   blame: async () => (await import('./commands/blame.ts')).blameCommand,
   store: async () => (await import('./commands/store.ts')).storeCommand,
   gc: async () => (await import('./commands/store.ts')).gcCommand,
+  pin: async () => (await import('./commands/store.ts')).pinCommand,
+  unpin: async () => (await import('./commands/store.ts')).unpinCommand,
+  purge: async () => (await import('./commands/store.ts')).purgeCommand,
   doctor: async () => (await import('./commands/store.ts')).doctorCommand,
   completion: async () => (await import('./commands/completion.ts')).completionCommand,
 }

@@ -88,6 +88,13 @@ export {
   resolveStep,
   resolveTurn,
 } from './history/resolve.ts'
+export {
+  defaultLimits,
+  type Limits,
+  type RetentionPlan,
+  type SessionFacts,
+  type SessionSize,
+} from './history/retention.ts'
 export type { RollbackWish, Selection } from './history/rollback.ts'
 export {
   type PatchOptions,
@@ -121,4 +128,12 @@ export type {
   TurnId,
 } from './values.ts'
 export { bytesPath, locate, relPathFrom, storeHome } from './workspace/locate.ts'
-export { findWorkspace, lastActiveSession, type OpenOptions, openWorkspace, Workspace } from './workspace.ts'
+export {
+  type Collected,
+  findWorkspace,
+  lastActiveSession,
+  type OpenOptions,
+  openWorkspace,
+  type Purged,
+  Workspace,
+} from './workspace.ts'

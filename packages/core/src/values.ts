@@ -46,7 +46,10 @@ export type FileState =
 
 export type Skipped =
   | { readonly path: RelPath; readonly reason: 'too-large'; readonly size: number }
-  | { readonly path: RelPath; readonly reason: 'ignored' | 'unreadable' | 'special' | 'nested-git' | 'purged' }
+  | {
+      readonly path: RelPath
+      readonly reason: 'ignored' | 'unreadable' | 'special' | 'nested-git' | 'purged'
+    }
 
 export type Certainty = 'exact' | 'inferred' | 'shared'
 export type ChangeKind = 'add' | 'modify' | 'delete' | 'rename' | 'mode' | 'type'

@@ -40,9 +40,11 @@ import {
   planRetention,
   type RetentionPlan,
   rootsOf,
+  type SessionSize,
   sessionSizes,
 } from './history/retention.ts'
 import { type RollbackWish, rollback } from './history/rollback.ts'
+import { bytesOnDisk } from './history/store-size.ts'
 import { type PathsOf, restoreSnapshot, revertPaths, type SnapshotWish } from './history/to-snapshot.ts'
 import { DiskRepository, type RuleOptions } from './history/user-repository.ts'
 import { Flights } from './log/flights.ts'
@@ -219,6 +221,7 @@ export class Workspace implements AsyncDisposable {
   /** Snapshots by hash, for agents that keep a history of their own. */
   readonly snapshots: Snapshots = new Snapshots(this)
   readonly #telling: Telling
+  #recorded = 0
   /** For the faces' read-only questions and for tests; everything that changes something has a method here. */
   readonly engine: Engine
   readonly #toldBroken = new Set<string>()
@@ -286,7 +289,13 @@ export class Workspace implements AsyncDisposable {
 
   /** Records a change that the agent has made itself, from the bytes it tells. */
   recordChange(told: ToldChange): Promise<readonly ChangeRow[]> {
-    return this.#exclusive((lock) => recordChange(this.engine, told, lock))
+    return this.#exclusive(async (lock) => {
+      const changes = await recordChange(this.engine, told, lock)
+      // A turn may have thousands of them, each with a pack of its own, and every lookup asks every pack.
+      this.#recorded += 1
+      if (this.#recorded % 32 === 0) joinPacks(this.engine, lock)
+      return changes
+    })
   }
 
   capture(label?: string): Promise<UserCapture> {
@@ -351,8 +360,13 @@ export class Workspace implements AsyncDisposable {
   }
 
   /** Sessions with their sizes, in the order in which retention keeps them. */
-  sessionSizes(): ReturnType<typeof sessionSizes> {
+  sessionSizes(): readonly SessionSize[] {
     return sessionSizes(this.engine)
+  }
+
+  /** Everything that the store takes on disk, without what is shared with the user's repository. */
+  bytesOnDisk(): number {
+    return bytesOnDisk(this.engine)
   }
 
   /** Retention leaves a pinned session alone. */

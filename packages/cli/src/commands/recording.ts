@@ -20,6 +20,7 @@ import {
   type Workspace,
 } from '@unturn/core'
 import { type Command, type Context, UsageError } from '../command.ts'
+import { startGcIfDue } from '../housekeeping.ts'
 import { counted, skippedWords } from '../words.ts'
 
 export const turnBegin: Command = {
@@ -98,6 +99,7 @@ export const turnEnd: Command = {
     if (context.wantsJson)
       context.terminal.json({ turn, changes: changes.map(changeJson), skipped: skipped.map(skippedJson) })
     else tellChanges(context, `Turn ${turn} has ended`, changes, skipped)
+    startGcIfDue(workspace)
     return 0
   },
 }

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:os'
 import { changeJson, type SessionId, skippedJson, type TurnStatus, type Workspace } from '@unturn/core'
 import { type Command, type Context, UsageError } from '../command.ts'
+import { startGcIfDue } from '../housekeeping.ts'
 import { newOrNamedSession } from './recording.ts'
 
 export const runCommand: Command = {
@@ -45,6 +46,7 @@ export const runCommand: Command = {
         skipped: skipped.map(skippedJson),
       })
     } else tellOnStderr(context, turn, changes.length)
+    startGcIfDue(workspace)
     return code
   },
 }

@@ -10,7 +10,7 @@ import type { OnConflict } from '../history/enact.ts'
 import { unknownId } from '../history/recording.ts'
 import type { Selection } from '../history/rollback.ts'
 import { optional } from '../log/record.ts'
-import type { ChangeRow } from '../log/rows.ts'
+import type { ChangeRow, StepRow } from '../log/rows.ts'
 import { findLeaf } from '../store/trees.ts'
 import type { SessionId, StepId, TreeId, TurnId } from '../values.ts'
 import type { Workspace } from '../workspace.ts'
@@ -180,7 +180,7 @@ export class FileChangeTracker {
       ...optional('agentIds', filter.agentId === undefined ? undefined : [filter.agentId]),
       ...(filter.after === undefined ? { limit } : {}),
     })
-    const recorded = rows.flatMap((row) => this.#trackedOf(row) ?? []).filter(matches)
+    const recorded = this.#trackedOf(rows).filter(matches)
     return [...waiting, ...recorded].slice(0, limit)
   }
 
@@ -198,30 +198,24 @@ export class FileChangeTracker {
   }
 
   #find(id: StepId): TrackedChange | undefined {
-    const row = this.#rowsOf(id)[0]
-    return row === undefined ? undefined : this.#trackedOf(row)
+    return this.#trackedOf(this.#rowsOf(id))[0]
   }
 
   #rowsOf(id: string): readonly ChangeRow[] {
     return this.#workspace.index.changesOfStep(id as StepId)
   }
 
-  #trackedOf(row: ChangeRow): TrackedChange | undefined {
-    const step = row.step === undefined ? undefined : this.#workspace.index.findStep(row.step)
-    if (step === undefined) return undefined
-    const out = this.#workspace.index.outsOf(row.opSeq)
-    return {
-      id: step.id,
-      path: textOfBytes(row.path),
-      operation: row.kind === 'add' ? 'create' : row.kind === 'delete' ? 'delete' : 'modify',
-      ...optional('agentId', row.agentId),
-      tool: step.tool,
-      timestamp: step.beganMs,
-      additions: row.additions,
-      deletions: row.deletions,
-      recorded: true,
-      rolledBack: out.some(({ path }) => path === '' || path === row.path),
-    }
+  #trackedOf(rows: readonly ChangeRow[]): readonly TrackedChange[] {
+    const { index } = this.#workspace
+    const steps = index.findSteps(rows.flatMap((row) => row.step ?? []))
+    const out = new Set(
+      index.outsOfAll(rows.map((row) => row.opSeq)).map(({ opSeq, path }) => `${opSeq} ${path}`),
+    )
+    return rows.flatMap((row) => {
+      const step = row.step === undefined ? undefined : steps.get(row.step)
+      const isOut = out.has(`${row.opSeq} `) || out.has(`${row.opSeq} ${row.path}`)
+      return step === undefined ? [] : [trackedOf(row, step, isOut)]
+    })
   }
 
   // ---- taking back -------------------------------------------------------------------------------------------------
@@ -284,6 +278,21 @@ export class FileChangeTracker {
         this.#workspace.engine.warn(`A listener failed: ${error instanceof Error ? error.message : error}`)
       }
     }
+  }
+}
+
+function trackedOf(row: ChangeRow, step: StepRow, rolledBack: boolean): TrackedChange {
+  return {
+    id: step.id,
+    path: textOfBytes(row.path),
+    operation: row.kind === 'add' ? 'create' : row.kind === 'delete' ? 'delete' : 'modify',
+    ...optional('agentId', row.agentId),
+    tool: step.tool,
+    timestamp: step.beganMs,
+    additions: row.additions,
+    deletions: row.deletions,
+    recorded: true,
+    rolledBack,
   }
 }
 

@@ -77,7 +77,7 @@ function overlapOf(objects: Objects, conflict: TreeConflict): readonly [string |
   const blocks =
     text === null
       ? []
-      : [...text.matchAll(/^<{7} [0-9a-f]{40}[^\n]*\n([^]*?)^={7}\r?\n([^]*?)^>{7} [0-9a-f]{40}/gm)]
+      : [...text.matchAll(/^<{7} [0-9a-f]{40}[^\n]*\n(.*?)^={7}\r?\n(.*?)^>{7} [0-9a-f]{40}/gms)]
   if (blocks.length === 0) return [sideText(objects, conflict.ours), sideText(objects, conflict.theirs)]
   return [joined(blocks.map((block) => block[1] ?? '')), joined(blocks.map((block) => block[2] ?? ''))]
 }

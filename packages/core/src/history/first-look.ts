@@ -14,7 +14,7 @@ import { listPacks, type PlainEntry, type TrackedFiles } from '../store/user-git
 import { type BlobId, nameOf, type RelPath } from '../values.ts'
 import { type Content, readContents } from '../workspace/content.ts'
 import type { Looked, Scan, SeenFile } from '../workspace/scan.ts'
-import { type Seed, StatCache } from '../workspace/stat-cache.ts'
+import { type Known, StatCache } from '../workspace/stat-cache.ts'
 import type { Engine } from './engine.ts'
 import type { LastKnown } from './observe.ts'
 import { stateOf } from './snapshots.ts'
@@ -22,44 +22,50 @@ import { stateOf } from './snapshots.ts'
 /** What the user's index says is there, as far as our store has the bytes. Without a repository: nothing. */
 export interface FirstGuess {
   readonly known: LastKnown
-  readonly borrowed: ReadonlyMap<RelPath, BlobId>
+  readonly entries: readonly PlainEntry[]
+  /** The sizes of the blobs that our store has by now. */
+  readonly sizes: ReadonlyMap<string, number>
 }
 
 /** Takes over the user's packs, and puts what the index knows into the stat cache. */
 export async function guessFromIndex(engine: Engine, batch: ObjectBatch): Promise<FirstGuess> {
   const none = new Map<RelPath, number>()
   const attrs: Attrs = { defaults: engine.defaultPerms, files: none, folders: none, bare: none }
-  const entries = await borrow(engine)
-  const leaves: [RelPath, Leaf][] = []
-  const borrowed = new Map<RelPath, BlobId>()
-  for (const { path, id, executable } of entries) {
-    leaves.push([path, { mode: executable ? '100755' : '100644', blob: id as BlobId }])
-    borrowed.set(path, id as BlobId)
-  }
-  const tree = buildTree(batch, leaves)
-  engine.stat.cache = StatCache.seeded(entries.map((entry) => seedOf(entry, attrs)))
+  const { entries, sizes } = await borrow(engine)
+  const tree = buildTree(batch, leavesOf(entries))
+  engine.stat.cache = StatCache.seeded(seedsOf(entries, attrs))
   engine.stat.tree = tree
   const state = stateOf(tree, attrs, (bytes) => batch.blob(bytes))
-  return { known: { state, skipped: new Map(), skippedBlob: batch.blob(Buffer.alloc(0)) }, borrowed }
+  return { known: { state, skipped: new Map(), skippedBlob: batch.blob(Buffer.alloc(0)) }, entries, sizes }
 }
 
 // The index does not know the permission bits. A file that has others than usual counts as changed, and is looked at.
-function seedOf({ path, id, executable, ...stat }: PlainEntry, { defaults }: Attrs): Seed {
-  return {
-    path,
-    known: { kind: 'file', perm: executable ? defaults.exec : defaults.file, ...stat, blob: id as BlobId },
+function* seedsOf(
+  entries: readonly PlainEntry[],
+  { defaults }: Attrs,
+): Iterable<Known & { readonly path: RelPath }> {
+  for (const { path, id, executable, size, mtimeMs, ctimeMs, ino } of entries) {
+    const perm = executable ? defaults.exec : defaults.file
+    yield { path, kind: 'file', perm, size, mtimeMs, ctimeMs, ino, blob: id as BlobId }
   }
 }
 
-async function borrow(engine: Engine): Promise<readonly PlainEntry[]> {
+function* leavesOf(entries: readonly PlainEntry[]): Iterable<readonly [RelPath, Leaf]> {
+  for (const { path, id, executable } of entries)
+    yield [path, { mode: executable ? '100755' : '100644', blob: id as BlobId }]
+}
+
+async function borrow(engine: Engine): Promise<Pick<FirstGuess, 'entries' | 'sizes'>> {
   const git = engine.user.find()
   const tracked = engine.user.tracked()
-  if (git === undefined || git.objectFormat !== 'sha1' || tracked === undefined) return []
+  if (git === undefined || git.objectFormat !== 'sha1' || tracked === undefined)
+    return { entries: [], sizes: new Map() }
+  // The second thread takes a while to start; it will be needed soon, and does so beside this one.
+  if (tracked.count >= engine.scanner.helperOptions.comparedFiles) engine.scanner.helper()
   const entries = tracked.plainEntries()
-  if (entries.length === 0) return []
   const ids = entries.map((entry) => entry.id)
   const sizes = await borrowPacks(engine.git, engine.objects, listPacks(git), ids)
-  return entries.filter(({ id, size }) => sizes.get(id) === size)
+  return { entries: entries.filter(({ id, size }) => sizes.get(id) === size), sizes }
 }
 
 /** The contents of what differs from the guess, and of what git may have converted on its way to the disk. */
@@ -114,7 +120,8 @@ function mayBeConverted(
   guess: FirstGuess,
   mayConvert: (path: RelPath) => boolean,
 ): readonly RelPath[] {
-  const doubtful = new Set([...guess.borrowed.keys()].filter(mayConvert))
+  const doubtful = new Set<RelPath>()
+  for (const { path } of guess.entries) if (mayConvert(path)) doubtful.add(path)
   for (const { path } of scan.changed) doubtful.delete(path)
   for (const path of scan.gone) doubtful.delete(path)
   return [...doubtful]
@@ -130,8 +137,8 @@ function cleanFiles(
   const clean = new Map<SeenFile, BlobId>()
   for (const file of files) {
     const blob = file.kind === 'file' ? tracked.cleanBlob(file.path, file) : undefined
-    const isOurs = blob !== undefined && guess.borrowed.get(file.path) === blob
-    if (isOurs && !mayConvert(file.path)) clean.set(file, blob as BlobId)
+    if (blob === undefined || guess.sizes.get(blob) !== file.size || mayConvert(file.path)) continue
+    clean.set(file, blob as BlobId)
   }
   return clean
 }

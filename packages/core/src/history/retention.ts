@@ -44,7 +44,7 @@ export function sessionFacts(engine: Engine): readonly SessionFacts[] {
     return {
       session: row.id,
       agent: row.agent,
-      operations: index.operations({ session: row.id }).length,
+      operations: index.countOperations(row.id),
       turns: index.turns(row.id).length,
       lastMs,
       pinned: isPinned(row.id),
@@ -60,12 +60,13 @@ function isWorkedIn(engine: Engine, { id }: SessionRow, lastMs: number): boolean
   return open.some((turn) => whyRunning(engine, turn) !== undefined)
 }
 
-export interface StoreView {
-  readonly sessions: readonly (SessionFacts & { readonly bytes: number })[]
+export interface SessionSize extends SessionFacts {
+  /** What leaves the disk with it, once all behind it in the order of keeping have left. */
+  readonly bytes: number
 }
 
 /** Sessions in the order in which retention keeps them, with what goes when one goes and all below it have gone. */
-export function sessionSizes(engine: Engine): StoreView['sessions'] {
+export function sessionSizes(engine: Engine): readonly SessionSize[] {
   const order = inOrderOfKeeping(sessionFacts(engine))
   const bytes = bytesBySession(
     engine,
@@ -143,8 +144,8 @@ function userOperationsToDrop(
   const oldestKept = Math.min(index.lastSeq(), ...seqs)
   const lastGone = Math.max(0, ...index.sessions().map(({ id, lastSeq }) => (ids.has(id) ? lastSeq : 0)))
   return index
-    .operations({})
-    .filter(({ record }) => record.session === undefined && record.seq < oldestKept)
+    .operationsOfUser()
+    .filter(({ record }) => record.seq < oldestKept)
     .filter(({ record }) => record.seq < lastGone || record.atMs < engine.now() - limits.maxAgeMs)
     .toReversed()
 }
@@ -186,8 +187,8 @@ function dropSession(engine: Engine, session: SessionId, lock: Exclusive): void 
 
 function shortenUserHistory(engine: Engine, gone: ReadonlySet<number>, lock: Exclusive): void {
   const kept = engine.log.index
-    .operations({})
-    .filter(({ record }) => record.session === undefined && !gone.has(record.seq))
+    .operationsOfUser()
+    .filter(({ record }) => !gone.has(record.seq))
     .toReversed()
     .map((operation) => ({
       operation,
@@ -199,7 +200,7 @@ function shortenUserHistory(engine: Engine, gone: ReadonlySet<number>, lock: Exc
 
 function droppedBefore(engine: Engine): readonly SeqRange[] {
   return engine.log.index
-    .operations({})
+    .operationsOfUser()
     .flatMap(({ record }) => (record.kind === 'baseline' ? (record.dropped ?? []) : []))
 }
 
@@ -257,6 +258,6 @@ function readMark(engine: Engine): { readonly atMs: number; readonly seq: number
   const text = engine.fs.lstat(path) === undefined ? '' : engine.fs.readFile(path).toString('latin1')
   const [, atMs, seq] = /^(\d+) (\d+)\n$/.exec(text) ?? []
   if (atMs !== undefined) return { atMs: Number(atMs), seq: Number(seq) }
-  const first = engine.log.index.operationsSince(0)[0]
+  const first = engine.log.index.firstOperation()
   return first === undefined ? undefined : { atMs: first.record.atMs, seq: 0 }
 }

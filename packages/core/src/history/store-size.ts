@@ -1,7 +1,8 @@
 /** What the history takes on disk, and whose it is. */
 
+import type { Fs } from '../fs.ts'
 import type { Operation } from '../log/rows.ts'
-import type { BlobId, ObjectId, SessionId, TreeId } from '../values.ts'
+import { type AbsPath, type BlobId, joinAbs, type ObjectId, type SessionId, type TreeId } from '../values.ts'
 import type { Engine } from './engine.ts'
 
 /**
@@ -12,7 +13,7 @@ import type { Engine } from './engine.ts'
 export function bytesBySession(engine: Engine, order: readonly SessionId[]): ReadonlyMap<SessionId, number> {
   const { index } = engine.log
   const walk = new Walk(engine)
-  const mine = index.operations({}).filter(({ record }) => record.session === undefined)
+  const mine = index.operationsOfUser()
   let since = Number.POSITIVE_INFINITY
   const newest = index.lastOperation()
   if (newest !== undefined) walk.take([newest]) // it stays whatever goes
@@ -25,6 +26,26 @@ export function bytesBySession(engine: Engine, order: readonly SessionId[]): Rea
     since = Math.min(since, first)
   }
   return bytes
+}
+
+/** Everything in the store's folder, less what is linked from the user's repository. */
+export function bytesOnDisk(engine: Engine): number {
+  const borrowed = engine.objects.packs().filter((pack) => pack.borrowed)
+  const apart = new Set(
+    borrowed.flatMap(({ name }) =>
+      ['pack', 'idx'].map((end) => joinAbs(engine.objects.packFolder, `${name}.${end}`)),
+    ),
+  )
+  return bytesBelow(engine.fs, engine.folders.folder, apart)
+}
+
+function bytesBelow(fs: Fs, folder: AbsPath, apart: ReadonlySet<AbsPath>): number {
+  return fs.readFolder(folder).reduce((bytes, name) => {
+    const path = joinAbs(folder, name)
+    const stat = fs.lstat(path)
+    if (stat?.kind === 'folder') return bytes + bytesBelow(fs, path, apart)
+    return apart.has(path) ? bytes : bytes + (stat?.size ?? 0)
+  }, 0)
 }
 
 class Walk {

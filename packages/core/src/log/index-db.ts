@@ -265,6 +265,19 @@ export class IndexDb implements Disposable {
     )
   }
 
+  firstOperation(): Operation | undefined {
+    return maybe(this.#get('select * from ops order by seq limit 1'), operationOf)
+  }
+
+  /** Newest first. */
+  operationsOfUser(): readonly Operation[] {
+    return this.#all('select * from ops where session is null order by seq desc').map(operationOf)
+  }
+
+  countOperations(session: SessionId): number {
+    return Number(this.#get('select count(*) as count from ops where session = ?', session)?.count)
+  }
+
   firstOperationOf(session: SessionId): Operation | undefined {
     return maybe(this.#get('select * from ops where session = ? order by seq limit 1', session), operationOf)
   }
@@ -327,6 +340,22 @@ export class IndexDb implements Disposable {
       this.#get('select * from steps where turn = ? and part = ? and removed = 0', turn, part),
       stepOf,
     )
+  }
+
+  /** Many at once; those that were cleaned up are missing. */
+  findSteps(ids: readonly StepId[]): ReadonlyMap<StepId, StepRow> {
+    const rows = this.#all(
+      'select * from steps where removed = 0 and id in (select value from json_each(?))',
+      JSON.stringify(ids),
+    )
+    return new Map(rows.map(stepOf).map((step) => [step.id, step]))
+  }
+
+  outsOfAll(opSeqs: readonly number[]): readonly OutRow[] {
+    return this.#all(
+      'select * from outs where op_seq in (select value from json_each(?))',
+      JSON.stringify(opSeqs),
+    ).map(outOf)
   }
 
   outsOf(opSeq: number): readonly OutRow[] {

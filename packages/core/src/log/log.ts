@@ -468,7 +468,7 @@ export class Log implements Disposable {
     commits: readonly CommitId[],
   ): void {
     const stays = new Set(kept.map(({ operation }) => operation.record.seq))
-    const all = this.#index.operations({}).filter(({ record }) => record.session === session)
+    const all = session === undefined ? this.#index.operationsOfUser() : this.#index.operations({ session })
     this.#index.dropOperations(all.map(({ record }) => record.seq).filter((seq) => !stays.has(seq)))
     for (const [at, { operation, isDescribed }] of kept.entries()) {
       const commit = commits[at]

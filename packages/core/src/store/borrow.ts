@@ -34,7 +34,7 @@ export async function borrowPacks(
   if (canLink(store, useful) || bytesOf(store.fs, useful) <= mostCopiedBytes) {
     for (const pack of useful) if (adopt(store, pack)) readSizes(pack, sizes)
   }
-  const unsure = ids.filter((id) => !sizes.has(id) && store.has(id as ObjectId))
+  const unsure = ids.filter((id) => !sizes.has(id) && store.hasPacked(id as ObjectId))
   await askSizes(git, unsure, sizes)
   return sizes
 }

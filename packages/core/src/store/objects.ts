@@ -39,6 +39,7 @@ import {
   emptyTree,
   type Leaf,
   parseTree,
+  serializeSorted,
   serializeTree,
   sortedEntries,
   type TreeEntry,
@@ -464,7 +465,7 @@ export class ObjectBatch implements Objects {
   tree(entries: readonly TreeEntry[]): TreeId {
     for (const { mode } of entries) checkMode(mode)
     const sorted = sortedEntries(entries)
-    const bytes = serializeTree(sorted)
+    const bytes = serializeSorted(sorted)
     const id = objectId('tree', bytes)
     this.#add('tree', id, bytes)
     this.#trees.keep(id, sorted)

@@ -12,6 +12,7 @@ import {
   joinAbs,
   nameOf,
   type PathBytes,
+  parentOf,
   type RelPath,
   relPathUnchecked,
 } from '../values.ts'
@@ -115,6 +116,7 @@ export class TrackedFiles {
   /** All files whose blob is on disk if their stat is still the same; see `isClean` for those that are left out. */
   plainEntries(): readonly PlainEntry[] {
     const entries: PlainEntry[] = []
+    const flaws = new FlawsByFolder()
     for (let place = 0; place < this.count; place += 1) {
       if (!this.#isPlain(place)) continue
       const { path, id, mode, size, mtimeMs, ctimeMs, ino } = this.#entryAt(
@@ -122,7 +124,7 @@ export class TrackedFiles {
         this.#path(place) as RelPath,
       )
       if (mtimeMs >= this.mtimeMs || (size === 0 && id !== EMPTY_BLOB)) continue
-      if (flawOfRelPath(path) !== undefined) continue
+      if (flaws.has(path)) continue
       entries.push({ path, id, executable: (mode & 0o100) !== 0, size, mtimeMs, ctimeMs, ino })
     }
     return entries
@@ -268,6 +270,22 @@ export class TrackedFiles {
       skipWorktree: (more & 0x4000) !== 0,
       intentToAdd: (more & 0x2000) !== 0,
     }
+  }
+}
+
+/** Judges a folder once for all files in it that come one after the other. */
+class FlawsByFolder {
+  #folder: ByteString = ''
+  #isFlawed = false
+
+  has(path: ByteString): boolean {
+    const folder = parentOf(path)
+    if (folder !== this.#folder) {
+      this.#folder = folder
+      this.#isFlawed = flawOfRelPath(folder) !== undefined
+    }
+    const isAbsolute = folder === '' && path.startsWith('/')
+    return this.#isFlawed || isAbsolute || flawOfRelPath(nameOf(path)) !== undefined
   }
 }
 

@@ -233,15 +233,6 @@ const quickFs: Fs = Object.assign(Object.create(nodeFs) as Fs, { syncFile() {}, 
 
 const sessionNames = ['one', 'two'] as const
 
-export interface Tally {
-  readonly histories: number
-  readonly happenings: number
-  readonly moves: number
-  readonly conflicts: number
-  readonly kills: number
-  readonly unsure: number
-}
-
 export class ModelRun implements AsyncDisposable {
   readonly model: Model
   readonly #fixture: Fixture
@@ -250,6 +241,7 @@ export class ModelRun implements AsyncDisposable {
   readonly #byUser = new Map<string, string>()
   readonly #userTouched = new Set<string>()
   #hasRough = false
+  /** How much of what there was. */
   readonly tally = { happenings: 0, moves: 0, conflicts: 0, kills: 0, unsure: 0 }
 
   private constructor(fixture: Fixture) {

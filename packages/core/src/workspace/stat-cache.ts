@@ -35,12 +35,6 @@ export interface Known {
   readonly blob: BlobId
 }
 
-/** What is known of a path before anybody looked. */
-export interface Seed {
-  readonly path: RelPath
-  readonly known: Known
-}
-
 /** What an entry stands for: 1 and 2 are captured, 3 to 7 are names that were skipped, 0 was forgotten. */
 export const State = {
   none: 0,
@@ -270,16 +264,12 @@ export class StatCache {
   }
 
   /** With these files in it, in folders that no scan has listed yet. Each path once, in any order. */
-  static seeded(seeds: readonly Seed[]): StatCache {
-    const added = new Map<RelPath, AddedEntry>()
-    for (const { path, known } of seeds) {
-      const { size, mtimeMs, ctimeMs, ino, blob } = known
-      added.set(path, { size, mtimeMs, ctimeMs, ino, blob, bits: bitsOf(path, known) })
-    }
+  static seeded(seeds: Iterable<Known & { readonly path: RelPath }>): StatCache {
     const none = new Set<ByteString>()
-    const threads = { added: groupByFolder(added), patches: new Map(), removed: none, touched: none }
+    const added = groupByFolder(addedOf(seeds))
+    const threads = { added, patches: new Map(), removed: none, touched: none }
     const cache = new StatCache(weave(CacheTable.of(0, 0, 0), threads))
-    cache.#stale = seeds.length
+    cache.#stale = cache.#size
     return cache
   }
 
@@ -501,6 +491,15 @@ export class StatCache {
   #orFolderBits(index: number, bits: number): void {
     const word = this.#table.folderAt(index) + 10
     this.#table.u32[word] = (this.#table.u32[word] ?? 0) | bits
+  }
+}
+
+function* addedOf(
+  seeds: Iterable<Known & { readonly path: RelPath }>,
+): Iterable<readonly [RelPath, AddedEntry]> {
+  for (const seed of seeds) {
+    const { path, size, mtimeMs, ctimeMs, ino, blob } = seed
+    yield [path, { size, mtimeMs, ctimeMs, ino, blob, bits: bitsOf(path, seed) }]
   }
 }
 
@@ -813,7 +812,7 @@ function knownOf(added: AddedEntry): Known {
 }
 
 function groupByFolder(
-  added: ReadonlyMap<RelPath, AddedEntry>,
+  added: Iterable<readonly [RelPath, AddedEntry]>,
 ): ReadonlyMap<ByteString, readonly (readonly [ByteString, AddedEntry])[]> {
   const groups = new Map<ByteString, (readonly [ByteString, AddedEntry])[]>()
   for (const [path, entry] of added) {

@@ -24,13 +24,21 @@ export async function trackedChanges(tree: Tree, runs: number): Promise<readonly
   const row = (work: string, all: readonly number[], mostMs: number) =>
     absolute({ work, files: tree.size, unit: 'ms', ours: median(all), all: { Unturn: all } }, mostMs)
 
+  const plain = (work: string, all: readonly number[]): Row => ({
+    work,
+    files: tree.size,
+    unit: 'ms',
+    ours: median(all),
+    all: { Unturn: all },
+  })
+
   const smallTold = await tellings(tree, tracker, times, 'small.txt', small)
   const largeTold = await tellings(tree, tracker, times, 'large.txt', large)
   return [
     row('tracker: added to a write, 2 KB', smallTold.added, 3),
-    row('tracker: in the log after, 2 KB', smallTold.recorded, 3),
+    plain('tracker: in the log after, 2 KB', smallTold.recorded),
     row('tracker: added to a write, 1 MB', largeTold.added, 20),
-    row('tracker: in the log after, 1 MB', largeTold.recorded, 20),
+    plain('tracker: in the log after, 1 MB', largeTold.recorded),
     row('tracker: roll back one file', await oneFile(tree, tracker, times), 10),
     row('tracker: roll back 10 files of an agent', await tenFiles(tree, tracker, times >> 1), 40),
     row('tracker: list 100 changes', await listings(tracker, times), 2),

@@ -14,14 +14,14 @@
  * type says `RelPath`, a path is bytes (`textOfBytes` makes text of it).
  */
 
-export {
-  type EventName,
-  type EventOf,
-  type EventOptions,
-  EventStream,
-  type FileDiff,
-  type Listener,
-  type WorkspaceEvent,
+export type {
+  EventName,
+  EventOf,
+  EventOptions,
+  Events,
+  FileDiff,
+  Listener,
+  WorkspaceEvent,
 } from './api/events.ts'
 export {
   type ChangeFilter,
@@ -42,6 +42,7 @@ export {
   type RedoOptions,
   type RestoreOptions,
   type Reverted,
+  type RollbackSelection,
   type RunningTurn,
   Session,
   type SessionOptions,
@@ -74,10 +75,18 @@ export {
 export type { BlamedLine } from './history/blame.ts'
 export type { Cleaned } from './history/cleanup.ts'
 export type { Finding } from './history/doctor.ts'
-export { conflictsError, type OnConflict } from './history/enact.ts'
+export { conflictsError, type Enacted, type OnConflict, type Planned } from './history/enact.ts'
 export type { Progress } from './history/engine.ts'
-export type { MoveWish, RedoWish, RestoreWish, UndoWish } from './history/moves.ts'
-export type { BranchOutcome, Conflict, FileOutcome, NotUndone, Outcome } from './history/outcome.ts'
+export type { MoveWish, PlannedMove, RedoWish, RestoreWish, UndoWish } from './history/moves.ts'
+export type {
+  BranchOutcome,
+  Conflict,
+  FileOutcome,
+  LaterAuthor,
+  NotUndone,
+  Outcome,
+} from './history/outcome.ts'
+export type { ToldChange } from './history/record-change.ts'
 export type { StepWish, TurnEnd, TurnWish, UserCapture } from './history/recording.ts'
 export {
   type Resolved,
@@ -96,6 +105,7 @@ export {
   type SessionSize,
 } from './history/retention.ts'
 export type { RollbackWish, Selection } from './history/rollback.ts'
+export type { PathsOf, SnapshotWish } from './history/to-snapshot.ts'
 export {
   type PatchOptions,
   patchBetween,
@@ -112,13 +122,14 @@ export {
 } from './history/views.ts'
 export { asUnturnError, changeJson, conflictJson, errorJson, outcomeJson, skippedJson } from './json.ts'
 export type { ChangeSelection } from './log/index-db.ts'
-export type { OperationKind, OperationRecord, Point, TurnStatus } from './log/record.ts'
+export type { CommitNote, OperationKind, OperationRecord, Point, TurnStatus } from './log/record.ts'
 export type { ChangeRow, Operation, SessionRow, StepRow, TurnRow } from './log/rows.ts'
 export type { Repacked } from './store/repack.ts'
 export type {
   AbsPath,
   ByteString,
   ChangeId,
+  ChangeKind,
   OpId,
   RelPath,
   SessionId,

@@ -123,8 +123,8 @@ function ensureFolders(fs: Fs, folder: AbsPath): void {
   fs.syncFolder(parent)
 }
 
-// SQLite would make the file as wide as the umask lets it.
-function ensurePrivateFile(fs: Fs, path: AbsPath): void {
+/** SQLite would make the file as wide as the umask lets it. */
+export function ensurePrivateFile(fs: Fs, path: AbsPath): void {
   try {
     if (fs.lstat(path) === undefined) fs.createFile(path, [], 0o600)
   } catch (error) {

@@ -1,7 +1,7 @@
 /** The front door: one workspace, opened, with everything a face can ask of it. */
 
 import { randomBytes } from 'node:crypto'
-import type { EventName, EventOptions, EventStream, Listener } from './api/events.ts'
+import type { EventName, EventOptions, Events, Listener } from './api/events.ts'
 import { Plan } from './api/plan.ts'
 import { Session, type SessionOptions } from './api/session.ts'
 import { Snapshots } from './api/snapshots.ts'
@@ -67,7 +67,7 @@ import {
   type Repacked,
   removeGitTemps,
 } from './store/repack.ts'
-import { createFolder, createStore, foldersOf, openStore } from './store-folder.ts'
+import { createFolder, createStore, ensurePrivateFile, foldersOf, openStore } from './store-folder.ts'
 import {
   type AbsPath,
   type Exclusive,
@@ -252,7 +252,7 @@ export class Workspace implements AsyncDisposable {
   }
 
   /** All events from now on, for `for await`; ends when the workspace is closed. */
-  events(options: EventOptions = {}): EventStream {
+  events(options: EventOptions = {}): Events {
     return this.#telling.stream(options)
   }
 
@@ -439,6 +439,7 @@ export class Workspace implements AsyncDisposable {
   async #alone<T>(work: () => Promise<T>): Promise<T> {
     const { engine } = this
     const path = joinAbs(engine.folders.folder, 'gc.db')
+    ensurePrivateFile(engine.fs, path)
     using lock = new StoreLock(path)
     return await lock.exclusive(async () => {
       removeGitTemps(engine.objects)

@@ -5,10 +5,10 @@ import {
   changeJson,
   type Operation,
   type SessionId,
-  shown,
   type TurnView,
   textOfBytes,
   turnViews,
+  visible,
   type Workspace,
 } from '@unturn/core'
 import { type Command, type Context, UsageError } from '../command.ts'
@@ -128,7 +128,7 @@ function turnLine({ terminal }: Context, view: TurnView, indent: string): string
   const counts = `${counted(view.files, 'file')} ${terminal.style('green', `+${view.additions}`)} ${terminal.style('red', `−${view.deletions}`)}`
   const status = turn.status === 'ok' ? '' : ` ${terminal.style('yellow', turn.status)}`
   const prompt = oneLine(turn.prompt, Math.max(20, terminal.width - 60 - indent.length))
-  const words = `${terminal.style('cyan', turn.id)}  ${prompt === '' ? terminal.style('dim', '(no prompt)') : prompt}  ${counts}  ${terminal.style('dim', `${turn.agent}, ${ago(turn.beganMs, Date.now())}`)}${status}`
+  const words = `${terminal.style('cyan', turn.id)}  ${prompt === '' ? terminal.style('dim', '(no prompt)') : prompt}  ${counts}  ${terminal.style('dim', `${visible(turn.agent)}, ${ago(turn.beganMs, Date.now())}`)}${status}`
   return `${indent}${mark} ${view.isReverted ? `${words} ${terminal.style('dim', 'reverted')}` : words}`
 }
 
@@ -206,6 +206,6 @@ function operationJson({ record, commit, before, after }: Operation) {
 
 function operationLine({ terminal }: Context, workspace: Workspace, { record }: Operation): string {
   const changes = workspace.index.changesOfOperation(record.seq).length
-  const who = record.session === undefined ? 'you' : shown(record.session)
+  const who = record.session === undefined ? 'you' : visible(record.session)
   return `${String(record.seq).padStart(5)}  ${terminal.style('cyan', record.id)}  ${record.kind.padEnd(10)} ${counted(changes, 'change').padEnd(11)} ${terminal.style('dim', `${who}, ${ago(record.atMs, Date.now())}`)}`
 }

@@ -17,6 +17,7 @@ import {
   shown,
   skippedJson,
   type TurnWish,
+  visible,
   type Workspace,
 } from '@unturn/core'
 import { type Command, type Context, UsageError } from '../command.ts'
@@ -45,7 +46,7 @@ export const turnBegin: Command = {
     const session = newOrNamedSession(context, workspace)
     const { turn, seq } = await workspace.beginTurn({ ...wish, session })
     if (context.wantsJson) context.terminal.json({ session, turn, seq })
-    else context.terminal.line(`Turn ${turn} has begun in session ${shown(session)}`)
+    else context.terminal.line(`Turn ${turn} has begun in session ${visible(session)}`)
     return 0
   },
 }

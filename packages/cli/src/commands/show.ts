@@ -8,7 +8,6 @@ import {
   patchOfOperations,
   resolveAny,
   type Snapshot,
-  shown,
   spanOf,
   UnturnError,
   visible,
@@ -85,7 +84,7 @@ function tellHead({ terminal }: Context, workspace: Workspace, operations: reado
       `${terminal.style('cyan', record.id)} ${record.kind}, ${new Date(record.atMs).toISOString()}`,
     )
   terminal.line(
-    `${terminal.style('cyan', turn.id)} by ${visible(turn.agent)} in ${shown(turn.session)}, ${new Date(turn.beganMs).toISOString()}, ${turn.status}`,
+    `${terminal.style('cyan', turn.id)} by ${visible(turn.agent)} in ${visible(turn.session)}, ${new Date(turn.beganMs).toISOString()}, ${turn.status}`,
   )
   if (turn.prompt !== undefined)
     terminal.line(

@@ -1,6 +1,6 @@
 /** `status`: where things stand. */
 
-import { type SessionView, shown, statusOf, textOfBytes } from '@unturn/core'
+import { type SessionView, shown, statusOf, textOfBytes, visible } from '@unturn/core'
 import type { Command, Context } from '../command.ts'
 import { ago, counted, size } from '../words.ts'
 
@@ -84,8 +84,8 @@ function tellSession(
       ? terminal.style('dim', `${counted(reverted.length, 'reverted turn')} (unturn redo)`)
       : '',
   ].filter((mark) => mark !== '')
-  const name = `${isActive ? '*' : ' '} ${shown(session.id)}`
+  const name = `${isActive ? '*' : ' '} ${visible(session.id)}`
   terminal.line(
-    `${isActive ? terminal.style('bold', name) : name}  ${session.agent}, ${counted(turns, 'turn')}, head ${session.head.turn ?? 'at the beginning'}${marks.length === 0 ? '' : `  ${marks.join('  ')}`}`,
+    `${isActive ? terminal.style('bold', name) : name}  ${visible(session.agent)}, ${counted(turns, 'turn')}, head ${session.head.turn ?? 'at the beginning'}${marks.length === 0 ? '' : `  ${marks.join('  ')}`}`,
   )
 }

@@ -11,6 +11,7 @@ import {
   shown,
   statusOf,
   textOfBytes,
+  visible,
   type Workspace,
 } from '@unturn/core'
 import { type Command, type Context, noSession, UsageError } from '../command.ts'
@@ -200,8 +201,8 @@ async function setPin(context: Context, pinned: boolean): Promise<number> {
   const session = resolveSession(workspace.engine, typed)
   await (pinned ? workspace.pin(session) : workspace.unpin(session))
   if (context.wantsJson) context.terminal.json({ session, pinned })
-  else if (pinned) context.terminal.line(`Session ${shown(session)} is pinned: gc leaves it alone.`)
-  else context.terminal.line(`Session ${shown(session)} is no longer pinned.`)
+  else if (pinned) context.terminal.line(`Session ${visible(session)} is pinned: gc leaves it alone.`)
+  else context.terminal.line(`Session ${visible(session)} is no longer pinned.`)
   return 0
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Fixture, workspace } from '../testing/workspace.ts'
 import { openWorkspace } from '../workspace.ts'
-import type { EventName, EventStream, WorkspaceEvent } from './events.ts'
+import type { EventName, Events, WorkspaceEvent } from './events.ts'
 import type { Session } from './session.ts'
 
 function sessionOf(w: Fixture, id = 'chat'): Session {
@@ -23,7 +23,7 @@ async function say(
 }
 
 /** What waits in a stream now. */
-async function taken(stream: EventStream, count: number): Promise<readonly WorkspaceEvent[]> {
+async function taken(stream: Events, count: number): Promise<readonly WorkspaceEvent[]> {
   const events: WorkspaceEvent[] = []
   for (let i = 0; i < count; i += 1) {
     const { value } = await stream.next()

@@ -105,6 +105,11 @@ export interface EventOptions {
   readonly buffer?: number
 }
 
+/** Events for one `for await` loop. Leaving the loop, or disposing of it, ends it. */
+export interface Events extends AsyncIterableIterator<WorkspaceEvent>, Disposable {
+  [Symbol.asyncIterator](): Events
+}
+
 /** Passes events on. A listener that throws hurts neither the operation nor the other listeners. */
 export class EventHub {
   readonly #listeners = new Map<EventName, Set<(event: WorkspaceEvent) => void>>()
@@ -160,8 +165,8 @@ export class EventHub {
   }
 }
 
-/** Events for one `for await` loop. Leaving the loop ends it. */
-export class EventStream implements AsyncIterableIterator<WorkspaceEvent>, Disposable {
+/** Holds what was not read yet. */
+export class EventStream implements Events {
   readonly #most: number
   readonly #onEnd: () => void
   #waiting: WorkspaceEvent[] = []

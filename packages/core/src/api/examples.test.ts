@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { agentLoop } from '../../examples/agent-loop.ts'
 import { follow } from '../../examples/events.ts'
@@ -58,3 +59,20 @@ test('[H248] the example of the tracker', async () => {
     left: plan.md"
   `)
 })
+
+test('[H248] the code in the documentation is code of the examples', () => {
+  const page = readFileSync(new URL('../../../../docs/library.md', import.meta.url), 'utf8')
+  const folder = new URL('../../examples/', import.meta.url)
+  const examples = readdirSync(folder).map((name) => plain(readFileSync(new URL(name, folder), 'utf8')))
+  const blocks = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => plain(match[1] ?? ''))
+  expect(blocks.length).toBeGreaterThan(4)
+  for (const block of blocks)
+    expect(
+      examples.find((example) => example.includes(block)),
+      block,
+    ).toBeDefined()
+})
+
+function plain(code: string): string {
+  return code.replace(/^ +/gm, '').trimEnd()
+}

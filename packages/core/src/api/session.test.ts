@@ -57,10 +57,11 @@ test('[H201] a step that throws is recorded, and its error comes through', async
     throw new RangeError('the tool failed')
   })
   await expect(failing).rejects.toThrow(RangeError)
+  w.userWrites({ 'mine.txt': 'm' }) // the step is over: this is the user's
   const { changes } = await turn.end('failed')
   expect(changes.map(({ path }) => path)).toEqual(['a.txt', 'half.txt'])
   await session.undo()
-  expect(w.files()).toEqual({ 'a.txt': 'one\n' })
+  expect(w.files()).toEqual({ 'a.txt': 'one\n', 'mine.txt': 'm' })
 })
 
 test('[H202] paths are text on both sides, and those outside are refused', async () => {
@@ -262,6 +263,27 @@ test('[H209] a session tells where it stands', async () => {
   expect(sessionOf(w, 'never').turns()).toEqual([])
 })
 
+test('[H214] a selection is rolled back, and the rollback, too', async () => {
+  await using w = await workspace({ 'Grüße.txt': '1\n2\n3\n', 'b.txt': 'b\n' })
+  const session = sessionOf(w)
+  await say(w, session, { 'Grüße.txt': 'ONE\n2\n3\n', 'b.txt': 'B\n' })
+  await say(w, session, { 'Grüße.txt': 'ONE\n2\nTHREE\n' })
+  const [first] = session.turns()
+  const result = await session.rollback({ turns: [first?.id ?? ''], paths: ['Grüße.txt'] })
+  expect(result).toMatchObject({ kind: 'done', files: [{ path: 'Grüße.txt', merged: true }] })
+  expect(w.files()).toMatchObject({ 'b.txt': 'B\n' })
+  for (const selection of [{ paths: ['nowhere'] }, {}, { turns: [] }, { turns: [], paths: ['b.txt'] }])
+    expect(await session.rollback(selection)).toMatchObject({ kind: 'nothing' })
+  expect(await session.rollback({ agents: ['my-agent'], after: Date.parse('2030-01-01') })).toMatchObject({
+    kind: 'nothing',
+  })
+  const plan = await session.planRollback({ ops: [result.op ?? ''] })
+  expect(plan.outcome).toMatchObject({ kind: 'planned', files: [{ path: 'Grüße.txt' }] })
+  await plan.apply()
+  await session.rollback({ agents: ['my-agent'] })
+  expect(Object.values(w.files())).toEqual(expect.arrayContaining(['1\n2\n3\n', 'b\n']))
+})
+
 test('[H210] a plan changes nothing, and applied it does what it said', async () => {
   await using w = await workspace({ 'a.txt': '0\n' })
   const session = sessionOf(w)
@@ -310,6 +332,16 @@ test.each([
     expect(w.files({ modes: true })).toEqual(files)
   },
 )
+
+test('[H211] a plan for a turn that changed nothing is refused when another such turn came after it', async () => {
+  await using w = await workspace({ 'a.txt': '0\n' })
+  const session = sessionOf(w)
+  await (await session.begin({ prompt: 'Talk' })).end()
+  const plan = await session.planUndo()
+  await (await session.begin({ prompt: 'Talk on' })).end()
+  await expect(plan.apply()).rejects.toMatchObject({ code: 'plan-stale' })
+  expect(session.reverted().count).toBe(0)
+})
 
 test('[H211] a plan is good for once', async () => {
   await using w = await workspace({ 'a.txt': '0\n' })

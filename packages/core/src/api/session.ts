@@ -4,6 +4,7 @@ import type { Cleaned } from '../history/cleanup.ts'
 import type { OnConflict } from '../history/enact.ts'
 import { readTurnTree, revertedTurns } from '../history/points.ts'
 import { unknownId, whyRunning } from '../history/recording.ts'
+import type { Selection } from '../history/rollback.ts'
 import { turnViews } from '../history/views.ts'
 import { optional } from '../log/record.ts'
 import type { TurnRow } from '../log/rows.ts'
@@ -13,7 +14,7 @@ import type { FileDiff } from './events.ts'
 import { Plan, type Run } from './plan.ts'
 import { sessionDiff } from './telling.ts'
 import { Turn } from './turn.ts'
-import { type MoveResult, orNothing } from './words.ts'
+import { type MoveResult, nothing, orNothing, relPathOf } from './words.ts'
 
 export interface SessionOptions {
   /** The agent's name, as it is shown in the history. */
@@ -74,6 +75,22 @@ export interface RestoreOptions extends MoveOptions {
 export interface MessageOptions extends Omit<RestoreOptions, 'turn' | 'step'> {
   /** The agent's own id of a part of the message (a tool call): the boundary is inside the message. */
   readonly part?: string
+}
+
+/** Which changes; several kinds narrow each other, repeats of one kind add up. */
+export interface RollbackSelection {
+  readonly changes?: readonly string[]
+  readonly steps?: readonly string[]
+  readonly turns?: readonly string[]
+  /** Names of agents. */
+  readonly agents?: readonly string[]
+  /** Subagents by their id. */
+  readonly agentIds?: readonly string[]
+  /** Files, or folders with everything below. */
+  readonly paths?: readonly string[]
+  readonly after?: number | Date
+  /** Operations to invert: an undo, redo, restore or rollback, or anything else that changed files. */
+  readonly ops?: readonly string[]
 }
 
 /** Where a session stands. */
@@ -168,6 +185,18 @@ export class Session {
     return this.restore({ ...options, ...this.#placeOf(message, options.part) })
   }
 
+  /**
+   * Takes selected changes out, wherever they are, and keeps all later work; the head stays. Changes, steps, turns and
+   * operations are found in any session by their ids; the other kinds look in this one.
+   */
+  rollback(selection: RollbackSelection, options: Pick<MoveOptions, 'onConflict'> = {}): Promise<MoveResult> {
+    return this.#rollback(selection, options, {})
+  }
+
+  planRollback(selection: RollbackSelection, options: Pick<MoveOptions, 'onConflict'> = {}): Promise<Plan> {
+    return Plan.make((run) => this.#rollback(selection, options, run))
+  }
+
   /** Reverted turns, and reverted steps of the turn that the head stands in, leave the transcript for good. */
   cleanup(): Promise<Cleaned> {
     return this.workspace.cleanup(this.id)
@@ -190,6 +219,31 @@ export class Session {
     const place = { turn: turn as TurnId, side, ...optional('step', step as StepId | undefined) }
     const wish = { ...place, ...optional('exact', exact) }
     return this.#moving(move, run, (how) => this.workspace.restore({ session: this.id, ...wish, ...how }))
+  }
+
+  #rollback(
+    chosen: RollbackSelection,
+    options: Pick<MoveOptions, 'onConflict'>,
+    run: Partial<Run>,
+  ): Promise<MoveResult> {
+    const { workspace } = this
+    const { paths, after, ...ids } = chosen
+    // For the engine an empty list is no wish at all. A host that filtered its list down to nothing must not lose
+    // the whole session's work for it.
+    const wishes = Object.values(chosen).filter((wish) => wish !== undefined)
+    if (wishes.length === 0 || wishes.some((wish) => Array.isArray(wish) && wish.length === 0))
+      return Promise.resolve(nothing(this.head().turn, 'Nothing is selected. No file was changed.'))
+    const selection = {
+      ...(ids as Selection),
+      ...optional(
+        'paths',
+        paths?.map((path) => relPathOf(workspace.root, path)),
+      ),
+      ...optional('afterMs', after === undefined ? undefined : Number(after)),
+    }
+    return orNothing(this.head().turn, () =>
+      workspace.rollback({ session: this.id, selection, ...options, ...run }),
+    )
   }
 
   // A plan does not stop anybody: the agent is aborted when the plan is applied.

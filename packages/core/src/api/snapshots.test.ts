@@ -165,12 +165,29 @@ test('[H236] a snapshot outlives gc and the process', async () => {
   expect(w.files()).toEqual({ 'a.txt': '0\n' })
 })
 
-test('[H237] folders with names of the host’s choice are passed over, beside the well-known heavy ones', async () => {
+test('[H238] folders with names of the host’s choice are passed over, beside the well-known heavy ones', async () => {
   const files = { 'cache/x.txt': 'x', 'node_modules/y.js': 'y', 'src/z.ts': 'z' }
   await using w = await workspace(files, { ignoredDirNames: ['cache'] })
   const { skipped, untracked } = await w.workspace.snapshots.capture()
   expect(untracked).toEqual(['src/z.ts'])
   expect(skipped.map(({ path }) => path)).toEqual(['cache', 'node_modules'])
+})
+
+test('[H238] a new folder with too many entries is passed over, and one that was captured grows on', async () => {
+  const many = (folder: string, count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`${folder}/${i}.txt`, `${i}`]))
+  const files = { ...many('data', 5), ...many('logs', 3), ...many('kept', 5) }
+  await using w = await workspace({ 'kept/tracked.txt': 't' }, { git: true, maxUntrackedDirEntries: 4 })
+  w.git('add', '.')
+  w.userWrites(files)
+  const { snapshots } = w.workspace
+  expect((await snapshots.capture()).skipped).toEqual([{ path: 'data', reason: 'ignored' }])
+  w.userWrites(many('logs', 9))
+  const hash = await snapshots.track()
+  w.userWrites({ 'logs/8.txt': 'changed', 'data/9.txt': 'not seen' })
+  expect((await snapshots.patch(hash)).files).toEqual(['logs/8.txt'])
+  await snapshots.restore(hash)
+  expect(w.files()).toMatchObject({ 'logs/8.txt': '8', 'data/9.txt': 'not seen' })
 })
 
 test('[H236] gc with a maximum age drops old sessions', async () => {

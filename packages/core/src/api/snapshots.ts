@@ -90,7 +90,7 @@ export class Snapshots {
   /**
    * Puts the files of patches back as they were in the patch's snapshot; a file that was not there then goes. Of a file
    * that is in several patches the first one counts. What was written since is overwritten, and recoverable:
-   * `workspace.rollback({ ops: [result.op] })`.
+   * `session.rollback({ ops: [result.op] })`.
    */
   async revert(patches: readonly SnapshotPatch[], options: SnapshotMove = {}): Promise<MoveResult> {
     const reverts = patches.map(({ hash, files }) => ({

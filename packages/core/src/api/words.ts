@@ -75,7 +75,7 @@ export interface SkippedResult {
 /**
  * What an undo, redo, restore or rollback has done or would do.
  *
- * - `done`: the files are changed, `op` names the operation; `workspace.rollback({ ops: [op] })` takes it back.
+ * - `done`: the files are changed, `op` names the operation; `session.rollback({ ops: [op] })` takes it back.
  * - `planned`: nothing was changed; this is what would be.
  * - `conflicts`: nothing was changed, because newer work overlaps; say `onConflict` to decide.
  * - `nothing`: there is nothing to undo, redo or roll back. An answer, not a failure; `message` says it in words.
@@ -142,16 +142,12 @@ export async function orNothing(head: TurnId | null, work: () => Promise<Outcome
     return resultOf(await work())
   } catch (error) {
     if (!isNothing(error)) throw error
-    return {
-      ...nothingElse,
-      kind: 'nothing',
-      op: null,
-      head,
-      files: [],
-      conflicts: [],
-      message: error.message,
-    }
+    return nothing(head, error.message)
   }
+}
+
+export function nothing(head: TurnId | null, message: string): MoveResult {
+  return { ...nothingElse, kind: 'nothing', op: null, head, files: [], conflicts: [], message }
 }
 
 function isNothing(error: unknown): error is UnturnError {

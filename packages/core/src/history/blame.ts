@@ -18,7 +18,7 @@ import { unknownId } from './recording.ts'
 
 export interface BlamedLine {
   readonly text: string
-  /** `before`: it was there before Unturn looked for the first time. */
+  /** `before`: it was there before Unturn looked for the first time, or who wrote it has been dropped since. */
   readonly by: 'agent' | 'user' | 'before' | 'unturn'
   readonly agent?: string
   readonly agentId?: string
@@ -54,7 +54,10 @@ function versionsOf(engine: Engine, path: RelPath, now: Leaf): readonly Version[
   for (const change of changesBackwards(engine, path)) {
     const operation = engine.log.index.operationAt(change.opSeq)
     if (operation === undefined || change.path !== name) continue
-    versions.unshift({ leaf: findLeaf(engine.objects, operation.after.tree, name), operation })
+    const after = findLeaf(engine.objects, operation.after.tree, name)
+    // In between was a session that retention has dropped: its lines are not those of whoever came next.
+    if (after?.blob !== first?.blob) versions.unshift({ leaf: first, operation: undefined })
+    versions.unshift({ leaf: after, operation })
     name = change.from ?? name
     first = findLeaf(engine.objects, operation.before.tree, name)
   }

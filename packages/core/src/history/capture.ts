@@ -5,7 +5,7 @@
  * operation that begins where the one before it ended: first the user's own edits, then the steps'.
  */
 
-import { isFailure } from '../errors.ts'
+import { type FailureCode, UnturnError } from '../errors.ts'
 import type { Flight } from '../log/flights.ts'
 import { type GitPosition, optional } from '../log/record.ts'
 import type { NewChange, Operation } from '../log/rows.ts'
@@ -231,6 +231,8 @@ export async function describeOperation(engine: Engine, operation: Operation): P
   engine.log.index.atomically(() => engine.log.index.describe(operation, changes))
 }
 
+const damages: ReadonlySet<FailureCode> = new Set(['store-damaged', 'git-failed', 'bad-path'])
+
 /** After a crash or a rebuild some operations have no changes in the index yet. */
 export async function describeAll(engine: Engine): Promise<void> {
   for (const operation of engine.log.index.undescribed()) {
@@ -238,7 +240,7 @@ export async function describeAll(engine: Engine): Promise<void> {
       await describeOperation(engine, operation)
     } catch (error) {
       // One damaged operation must not keep all others from being used (K7, M14).
-      if (!isFailure(error, 'store-damaged') && !isFailure(error, 'git-failed')) throw error
+      if (!(error instanceof UnturnError) || !damages.has(error.code)) throw error
       engine.warn(`The changes of operation ${operation.record.id} cannot be told: ${error.message}`)
     }
   }

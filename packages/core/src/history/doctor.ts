@@ -1,13 +1,13 @@
 /** Doctor: checks everything that the history stands on, and mends what can be mended without guessing. */
 
-import { UnturnError } from '../errors.ts'
+import { shown, UnturnError } from '../errors.ts'
 import { failureOf } from '../failures.ts'
 import { IndexDb } from '../log/index-db.ts'
 import type { Logged } from '../log/log.ts'
 import type { Operation } from '../log/rows.ts'
 import { isDamaged } from '../log/sqlite.ts'
 import type { Objects } from '../store/objects.ts'
-import type { BlobId, Exclusive, TreeId } from '../values.ts'
+import { type BlobId, type Exclusive, flawOfName, type TreeId } from '../values.ts'
 import type { Engine } from './engine.ts'
 
 export interface Finding {
@@ -79,6 +79,9 @@ function checkTree(objects: Objects, tree: TreeId, checked: Set<string>): readon
   checked.add(tree)
   const problems: string[] = []
   for (const entry of attempt(() => objects.readTree(tree), problems) ?? []) {
+    const flaw = flawOfName(entry.name)
+    if (flaw !== undefined)
+      problems.push(`a tree holds the name ${JSON.stringify(shown(entry.name))}: ${flaw}`)
     if (entry.mode === '40000') problems.push(...checkTree(objects, entry.id as TreeId, checked))
     else if (!checked.has(entry.id)) {
       checked.add(entry.id)

@@ -1,7 +1,7 @@
 /** Purge: a path leaves every snapshot, and the store is read for the proof. */
 
 import { execFileSync } from 'node:child_process'
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { UnturnError } from '../errors.ts'
@@ -179,12 +179,43 @@ test('[H198] still on disk, it is captured again as the user’s own, also with 
 
 test('[H198] [S102] a process that knew the file before the purge captures it again, bytes and all', async () => {
   await using w = await leaky()
+  // Old enough to be trusted without reading it again.
+  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  await w.workspace.capture()
   const { openWorkspace } = await import('../workspace.ts')
   await using other = await openWorkspace(w.dir, { explicit: true, env: w.env })
   await other.purge([path])
   expect((await w.workspace.capture()).changes).toMatchObject([{ path: 'secret.txt', kind: 'add' }])
   expect(await w.workspace.doctor()).toEqual([])
   expect(allBytes(w)).toContain(`${secret} 2`)
+})
+
+test('[H196] [H187] an index from before a purge, or a drop, is brought up to the history', async () => {
+  await using w = await leaky()
+  await w.inSession('agent-3').turn('last', { 'c.txt': 'c\n' })
+  const { folder } = w.workspace.engine.folders
+  const index = join(folder, 'index.db')
+  const before: Record<string, () => Promise<unknown>> = {
+    purge: () => w.workspace.purge([path]),
+    gc: () => w.workspace.gc({ keepSessions: 1 }),
+  }
+  for (const change of Object.values(before)) {
+    await w.close()
+    const old = readFileSync(index)
+    await w.open()
+    await change()
+    await w.close()
+    for (const end of ['-wal', '-shm']) rmSync(`${index}${end}`, { force: true })
+    writeFileSync(index, old)
+    await w.open()
+    const findings = await w.workspace.doctor()
+    expect(findings.filter(({ what }) => !what.includes('no longer named in the store'))).toEqual([])
+    await w.workspace.doctor({ repair: true })
+    expect(await w.workspace.doctor()).toEqual([])
+  }
+  expect(w.workspace.index.sessions().map(({ id }) => id)).toEqual(['agent-3'])
+  await w.undo()
+  expect(w.files()).not.toHaveProperty('c.txt')
 })
 
 test('[H196] [O6] killed anywhere and repeated, the result is the same', async () => {

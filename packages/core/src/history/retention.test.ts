@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { refOf } from '../log/log.ts'
 import { deleteRef } from '../store/refs.ts'
 import { type Fixture, workspace } from '../testing/workspace.ts'
-import type { SessionId } from '../values.ts'
+import type { RelPath, SessionId } from '../values.ts'
 import { rangesOf } from './retention.ts'
 
 const dayMs = 86_400_000
@@ -235,6 +235,28 @@ test('[H186] what a dropped session rolled back of a kept one stays out', async 
   await w.redo()
   expect(w.files()).toMatchObject({ 'a.txt': 'mine\n' })
   expect(w.files()).not.toHaveProperty('b.txt')
+})
+
+test('[H199] blame gives the lines of a dropped session to nobody else', async () => {
+  await using w = await workspace({ 'a.txt': 'first\n' }, quick)
+  const text = (...lines: readonly string[]) => ({ 'a.txt': `${['first', ...lines].join('\n')}\n` })
+  await w.inSession('pinned').turn('one', text('pinned'))
+  await w.workspace.pin('pinned' as SessionId)
+  await w.inSession('dropped').turn('two', text('pinned', 'dropped'))
+  await w.inSession('kept').turn('three', text('pinned', 'dropped', 'kept'))
+  await w.inSession('dropped').turn('four', text('pinned', 'dropped', 'kept', 'dropped, too'))
+  await sessions(w, 'last')
+  await w.workspace.pin('kept' as SessionId)
+  await w.workspace.gc({ keepSessions: 3 })
+  expect(known(w)).toEqual(['last', 'kept', 'pinned'])
+  const lines = await w.workspace.blame('a.txt' as RelPath)
+  expect(lines.map(({ text, by, turn }) => [text, by, turn?.session])).toEqual([
+    ['first', 'before', undefined],
+    ['pinned', 'agent', 'pinned'],
+    ['dropped', 'before', undefined],
+    ['kept', 'agent', 'kept'],
+    ['dropped, too', 'before', undefined],
+  ])
 })
 
 test('[H187] cut between index and ref, a session is back as a whole, and the next gc drops it', async () => {

@@ -27,6 +27,8 @@ import type { UserRepository } from './engine.ts'
 export interface RuleOptions {
   /** In bytes; 10 MiB. A file of exactly this size is still captured; tracked, named and known ones at any size. */
   readonly maxUntrackedFileSize?: number
+  /** A folder that was never captured and has more entries than this is passed over. No limit if nothing is said. */
+  readonly maxUntrackedDirEntries?: number
   /** Names of folders to pass over, in place of the well-known heavy ones (`node_modules`, `dist`, …). */
   readonly heavyFolders?: readonly string[]
   /** Names of folders to pass over in addition to those. */

@@ -337,7 +337,7 @@ export class Log implements Disposable {
     broken: Map<string, UnturnError>,
   ): readonly Logged[] {
     const missing: Logged[] = []
-    const taken = new Set<number>()
+    const taken = new Set<number | OpId>()
     this.#withheld = 0
     for (const [ref, tip] of behind) {
       const chain = this.#unknownBehind(tip, ref, broken)
@@ -356,17 +356,20 @@ export class Log implements Disposable {
   #readOrBreak(
     commit: CommitId,
     ref: string,
-    taken: Set<number>,
+    taken: Set<number | OpId>,
     broken: Map<string, UnturnError>,
   ): Operation | undefined {
     try {
       const operation = this.readOperation(commit)
       const { id, seq, session } = operation.record
-      if (this.#index.findOperation(id) !== undefined)
+      const known = this.#index.findOperation(id)?.record
+      // The same operation under another commit: its session was rewritten, and whoever did it was cut before the index.
+      const isRewritten = known?.seq === seq && refOf(known.session) === ref
+      if ((known !== undefined && !isRewritten) || taken.has(id))
         throw damaged(`Two operations have the id ${id}.`, commit)
       if (taken.has(seq)) throw damaged(`Two operations have the number ${seq}.`, commit)
       if (refOf(session) !== ref) throw damaged(`An operation of another session stands in ${ref}.`, commit)
-      taken.add(seq)
+      taken.add(seq).add(id)
       return operation
     } catch (error) {
       if (!isBreak(error)) throw error

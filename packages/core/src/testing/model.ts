@@ -285,7 +285,10 @@ export interface TurnModel {
 export interface StageModel {
   readonly turn: TurnModel | null
   readonly way: 'out' | 'in'
+  /** What goes out or comes in by this. */
   readonly steps: readonly StepModel[]
+  /** The same, and what is there already. */
+  readonly about: readonly StepModel[]
   readonly before: World
   readonly after: World
 }
@@ -440,10 +443,10 @@ export class Model {
 
   #invert(move: MoveModel, choice: Choice): Expected {
     const plan = new Plan(this.disk, choice, move.isRough)
-    for (const { turn, way, steps, before, after } of [...move.stages].reverse()) {
+    for (const { turn, way, about, before, after } of [...move.stages].reverse()) {
       const opposite = way === 'out' ? 'in' : 'out'
-      const moving = steps.filter((step) => isIn(step) === (opposite === 'out'))
-      plan.add(turn, opposite, moving, [{ base: after, theirs: before }])
+      const moving = about.filter((step) => isIn(step) === (opposite === 'out'))
+      plan.add(turn, opposite, moving, [{ base: after, theirs: before }], about)
     }
     const isStill = move.head !== undefined && this.head(move.session) === move.head.to
     const head = isStill && move.head ? { from: move.head.to, to: move.head.from } : undefined
@@ -523,7 +526,13 @@ class Plan {
     this.#isRough = isRough
   }
 
-  add(turn: TurnModel | null, way: 'out' | 'in', steps: readonly StepModel[], sides: readonly Side[]): void {
+  add(
+    turn: TurnModel | null,
+    way: 'out' | 'in',
+    steps: readonly StepModel[],
+    sides: readonly Side[],
+    about: readonly StepModel[] = steps,
+  ): void {
     const before = this.#now
     for (const { base, theirs } of sides) {
       if (sameWorld(base, theirs) || this.#isRefused) continue
@@ -535,7 +544,7 @@ class Plan {
       this.#sure &&= merged.sure
     }
     this.#isRough ||= steps.some((step) => step.out?.by.isRough)
-    this.#stages.push({ turn, way, steps, before, after: this.#now })
+    this.#stages.push({ turn, way, steps, about, before, after: this.#now })
   }
 
   // What git makes of a conflict that nobody may decide goes no further.
@@ -547,7 +556,7 @@ class Plan {
     this.#conflicts = 0
     this.#isRough = true
     if (sameWorld(world, this.#now)) return
-    this.#stages.push({ turn: null, way: 'out', steps: [], before: this.#now, after: world })
+    this.#stages.push({ turn: null, way: 'out', steps: [], about: [], before: this.#now, after: world })
     this.#now = world
   }
 

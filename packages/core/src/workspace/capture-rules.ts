@@ -7,6 +7,8 @@ import { IgnoreStack, matchesName, parseRules } from './ignore.ts'
 export interface CaptureRules {
   /** A file of exactly this size is still captured. Does not hold for tracked, named and known files. */
   readonly maxUntrackedFileSize: number
+  /** A folder that was never captured and has more entries than this is passed over, unless something tracked or named lies below. */
+  readonly maxUntrackedDirEntries: number
   /** Names of folders that are passed over, unless something tracked, named or known lies below. */
   readonly heavyFolders: readonly ByteString[]
   /** Globs for the names of files that are captured even when an ignore rule matches them. */
@@ -70,6 +72,7 @@ export const defaultHeavyFolders: readonly ByteString[] = [
 export function captureRules(own: Partial<CaptureRules> = {}): CaptureRules {
   return {
     maxUntrackedFileSize: 10 * 1024 * 1024,
+    maxUntrackedDirEntries: Number.POSITIVE_INFINITY,
     heavyFolders: defaultHeavyFolders,
     protect: ['.env*'],
     ignoreCase: false,
@@ -222,6 +225,7 @@ function sameBytes(names: Uint8Array, start: number, text: ByteString): boolean 
 /** The rules as they travel to the second thread. */
 export interface PlainRules {
   readonly maxUntrackedFileSize: number
+  readonly maxUntrackedDirEntries: number
   readonly heavyFolders: readonly ByteString[]
   readonly protect: readonly ByteString[]
   readonly infoExclude: ByteString
@@ -235,6 +239,7 @@ export interface PlainRules {
 export function plainRules(rules: CaptureRules, root: AbsPath, named: readonly RelPath[]): PlainRules {
   return {
     maxUntrackedFileSize: rules.maxUntrackedFileSize,
+    maxUntrackedDirEntries: rules.maxUntrackedDirEntries,
     heavyFolders: rules.heavyFolders,
     protect: rules.protect,
     infoExclude: rules.infoExclude ?? '',
@@ -272,6 +277,7 @@ function unsharedFingerprint(tracked: Tracked): string {
 /** Answers the questions of a walk about names. One per thread and scan. */
 export class Verdicts {
   readonly maxUntrackedFileSize: number
+  readonly maxUntrackedDirEntries: number
   readonly #heavy: ReadonlySet<ByteString>
   readonly #protect: readonly ByteString[]
   readonly #apart: ReadonlySet<ByteString>
@@ -282,6 +288,7 @@ export class Verdicts {
 
   constructor(rules: PlainRules, tracked: Tracked | undefined) {
     this.maxUntrackedFileSize = rules.maxUntrackedFileSize
+    this.maxUntrackedDirEntries = rules.maxUntrackedDirEntries
     this.#heavy = new Set(rules.heavyFolders)
     this.#protect = rules.protect
     this.#apart = new Set(rules.apart)

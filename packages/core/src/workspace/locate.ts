@@ -65,6 +65,7 @@ export interface Located {
  */
 export function locate(fs: Fs, start: AbsPath, home: AbsPath, explicit: boolean): Located {
   const real = realFolder(start)
+  if (fs.lstat(real)?.kind !== 'folder') throw notAWorkspace(start, 'it is no folder')
   for (let folder = real; ; folder = absPathUnchecked(parentOf(folder) || '/')) {
     const store = storeFolder(home, folder)
     if (hasHistory(fs, store)) return { root: folder, store, known: true }
@@ -87,17 +88,20 @@ function realFolder(path: AbsPath): AbsPath {
   try {
     return absPathUnchecked(realpathSync(Buffer.from(path, 'latin1'), { encoding: 'latin1' }))
   } catch (error) {
-    const reason = errorCode(error) ?? String(error)
-    throw new UnturnError(
-      'not-a-workspace',
-      { folder: shown(path) },
-      {
-        message: `The folder ${shown(path)} cannot be opened (${reason}). Nothing was changed.`,
-        hint: 'Give an existing folder with -C. The history of a folder that was deleted is kept; make the folder again and run "unturn log" in it.',
-        cause: error,
-      },
-    )
+    throw notAWorkspace(path, errorCode(error) ?? String(error), error)
   }
+}
+
+function notAWorkspace(path: AbsPath, reason: string, cause?: unknown): UnturnError {
+  return new UnturnError(
+    'not-a-workspace',
+    { folder: shown(path) },
+    {
+      message: `The folder ${shown(path)} cannot be opened (${reason}). Nothing was changed.`,
+      hint: 'Give an existing folder with -C. The history of a folder that was deleted is kept; make the folder again and run "unturn log" in it.',
+      cause,
+    },
+  )
 }
 
 /** Refuses folders whose capture nobody can want: the whole disk, or everything a person has. */

@@ -401,7 +401,10 @@ export class Lister {
   #judgeFolder(visit: Visit, name: ByteString, path: RelPath, stat: Stats): void {
     const index = this.#ground.table.indexOfFolder(path)
     const covered =
-      visit.job.blocked || this.#verdicts.isHeavy(name) || visit.stack.verdict(path, true) === 'ignored'
+      visit.job.blocked ||
+      this.#verdicts.isHeavy(name) ||
+      visit.stack.verdict(path, true) === 'ignored' ||
+      (index < 0 && this.#isCrowded(name))
     if (!covered || this.#isException(path, index)) {
       const origin = index >= 0 ? index : visit.job.origin
       visit.below.push({ path, blocked: covered, origin, above: visit.stack })
@@ -409,6 +412,16 @@ export class Lister {
     }
     if (index >= 0) Atomics.store(this.#ground.marks.status, index, Status.dropped)
     this.#skip(visit, name, State.ignored, stat)
+  }
+
+  #isCrowded(name: ByteString): boolean {
+    const most = this.#verdicts.maxUntrackedDirEntries
+    if (most === Number.POSITIVE_INFINITY) return false
+    try {
+      return readdirSync(this.#path.withName(name), 'latin1').length > most
+    } catch {
+      return false // gone or unreadable: the visit itself finds out, and tells
+    }
   }
 
   #compare(visit: Visit, name: ByteString, entry: number, stat: Stats): void {

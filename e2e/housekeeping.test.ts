@@ -161,7 +161,7 @@ test('[U20] [O7] captures, undos and gcs that were killed leave nothing behind',
   expect(Math.abs(diskBytes - onDisk)).toBeLessThan(100_000)
 })
 
-test('[U20] [L6] a turn is recorded while gc packs', async () => {
+test('[U20] a turn is recorded while gc packs', async () => {
   using project = new Project({ 'a.txt': '0\n' })
   for (let i = 0; i < 3; i += 1) project.turn({ [`f${i}.bin`]: randomBytes(800_000) }, { session: `s${i}` })
   const gcs = [project.start(['gc', '--keep-sessions', '2']), project.start(['gc'])]

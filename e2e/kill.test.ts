@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Files, Project, type Ran } from './support.ts'
 
 const soak = process.env.UNTURN_SOAK !== undefined
-const patience = soak ? 3_600_000 : 60_000
+const patience = soak ? 3_600_000 : 180_000
 const killAt = fileURLToPath(new URL('kill-at.ts', import.meta.url))
 
 const count = 200
@@ -124,7 +124,7 @@ describe('moves', () => {
       const total = changesOf(kept.project, ['undo'])
       expect(total).toBeGreaterThan(count)
       const sides = new Set<boolean>()
-      for (const at of points(total, 4)) {
+      for (const at of points(total, 3)) {
         kept.putBack()
         expect(killed(kept.project, ['undo'], at).signal).toBe('SIGKILL')
         sides.add(Object.keys(kept.project.files()).some((path) => path.startsWith('new/')))

@@ -60,6 +60,19 @@ test('[H240] a burst of writes to one file costs no version', async () => {
   )
 })
 
+test('[H240] an agent that does not know what was there before gets it back all the same', async () => {
+  await using w = await workspace({ 'a.txt': 'precious\n' })
+  const { tracker } = await tracking(w)
+  w.userWrites({ 'a.txt': 'overwritten\n', 'b.txt': 'new\n' })
+  const first = tracker.captureChange('a.txt', 'create', undefined, 'overwritten\n')
+  const second = tracker.captureChange('b.txt', 'create', undefined, 'new\n')
+  await tracker.settled()
+  expect(tracker.readChange(first.id).before?.toString()).toBe('precious\n')
+  await tracker.rollbackFile(first.id)
+  await tracker.rollbackFile(second.id)
+  expect(w.files()).toEqual({ 'a.txt': 'precious\n' })
+})
+
 test('[H241] what the user wrote in between is the user’s own', async () => {
   await using w = await workspace({ 'a.txt': '1\n2\n3\n4\n5\n' })
   const { tracker, turn } = await tracking(w)

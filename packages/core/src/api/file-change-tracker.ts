@@ -98,12 +98,13 @@ export class FileChangeTracker {
 
   /**
    * Tells that a file was changed, with its content from before and after. Returns at once; a path outside the
-   * workspace is refused at once, too. Permission bits are taken from the file on disk.
+   * workspace is refused at once, too. `undefined`: you do not know what was there before; then it counts as what the
+   * history last saw. Permission bits are taken from the file on disk.
    */
   captureChange(
     path: string,
     operation: FileOperation,
-    before: Content,
+    before: Content | undefined,
     after: Content,
     metadata: ChangeMetadata = {},
   ): TrackedChange {
@@ -126,7 +127,7 @@ export class FileChangeTracker {
       turn: this.#turn,
       step: change.id,
       path: place,
-      before: bytesOf(before),
+      ...optional('before', before === undefined ? undefined : bytesOf(before)),
       after: bytesOf(after),
       tool: change.tool,
       ...optional('agentId', metadata.agentId),

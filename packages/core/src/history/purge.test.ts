@@ -225,7 +225,7 @@ test('[H196] [O6] killed anywhere and repeated, the result is the same', async (
   await (await rehearsal.open({ fs: counting })).purge([path])
   const calls = counting.calls
   expect(calls).toBeGreaterThan(100)
-  const cuts = process.env.UNTURN_SOAK === undefined ? 7 : 60
+  const cuts = process.env.UNTURN_SOAK === undefined ? 5 : 60
   for (let cut = 1; cut <= cuts; cut += 1) {
     await using w = await leaky()
     await w.close()

@@ -12,14 +12,16 @@ import { type OperationRecord, parseRecord, serializeRecord } from '../log/recor
 import type { Operation } from '../log/rows.ts'
 import { parseSkipped, serializeSkipped } from '../log/skipped-list.ts'
 import { type Attrs, parseAttrs, serializeAttrs } from '../store/attrs.ts'
-import type { ObjectBatch } from '../store/objects.ts'
+import type { ObjectBatch, Objects } from '../store/objects.ts'
 import { reachable } from '../store/repack.ts'
 import { hasFolder, listTree, type TreeEntry } from '../store/trees.ts'
 import {
   type BlobId,
   type Exclusive,
   foldersAbove,
+  joinRel,
   type ObjectId,
+  type OpId,
   type RelPath,
   type SessionId,
   type TreeId,
@@ -165,21 +167,13 @@ class Eraser {
   }
 
   #had({ before, after }: Operation, path: RelPath): boolean {
-    return [before, after].some(({ tree }) => this.#at(tree, path) !== undefined)
+    return [before, after].some(({ tree }) => entryAt(this.#batch, tree, path) !== undefined)
   }
 
   #touched({ before, after }: Operation, path: RelPath): boolean {
-    return this.#at(before.tree, path) !== this.#at(after.tree, path)
-  }
-
-  /** What stands there, file or folder, with its mode. */
-  #at(tree: TreeId, path: RelPath): string | undefined {
-    let at: TreeEntry | undefined = { name: '', mode: '40000', id: tree }
-    for (const name of path.split('/')) {
-      if (at?.mode !== '40000') return undefined
-      at = this.#batch.readTree(at.id as TreeId).find((entry) => entry.name === name)
-    }
-    return at === undefined ? undefined : `${at.mode} ${at.id}`
+    const was = entryAt(this.#batch, before.tree, path)
+    const is = entryAt(this.#batch, after.tree, path)
+    return was?.id !== is?.id || was?.mode !== is?.mode
   }
 
   // Listed as not captured, an `--exact` restore leaves it alone, and a later capture takes it for the user's own.
@@ -197,6 +191,16 @@ class Eraser {
     const missed = [...others, ...touched.map((path) => ({ path, reason: 'purged' as const }))]
     return this.#batch.blob(serializeRecord({ ...record, missed } as OperationRecord))
   }
+}
+
+/** What stands there, file or folder. */
+function entryAt(objects: Objects, tree: TreeId, path: RelPath): TreeEntry | undefined {
+  let at: TreeEntry | undefined = { name: '', mode: '40000', id: tree }
+  for (const name of path.split('/')) {
+    if (at?.mode !== '40000') return undefined
+    at = objects.readTree(at.id as TreeId).find((entry) => entry.name === name)
+  }
+  return at
 }
 
 function outside(perms: ReadonlyMap<RelPath, number>, purged: readonly RelPath[]): Map<RelPath, number> {
@@ -219,32 +223,47 @@ export async function proveGone(engine: Engine, paths: readonly RelPath[], erase
   engine.objects.refresh()
   const named = await reachable(engine.objects, engine.git, rootsOf(engine))
   const there = new Set(engine.objects.ids())
-  const { names, offending } = pathsOf(engine, erased.blobs, paths)
-  if (offending !== undefined) throw notPurged(`operation ${offending} still names it`)
+  const trees = snapshotTrees(engine)
+  for (const [tree, operation] of trees)
+    if (paths.some((path) => entryAt(engine.objects, tree, path) !== undefined))
+      throw notPurged(`operation ${operation} still names it`)
   const unknown = engine.objects.damage()[0]
   if (unknown !== undefined) throw notPurged(`nobody can tell what is in ${unknown.pack}: ${unknown.reason}`)
-  return { objects: there.size, strays: [...there].filter((id) => !named.has(id)), stay: names }
+  const staying = new Set([...erased.blobs].filter((blob) => named.has(blob)))
+  return {
+    objects: there.size,
+    strays: [...there].filter((id) => !named.has(id)),
+    stay: pathsOf(engine.objects, trees.keys(), staying),
+  }
 }
 
+/** Every snapshot once, with an operation that has it. */
+function snapshotTrees(engine: Engine): ReadonlyMap<TreeId, OpId> {
+  const trees = new Map<TreeId, OpId>()
+  for (const operation of engine.log.index.operations({}))
+    for (const { tree } of [...engine.log.stagesOf(operation), operation.after])
+      trees.set(tree, operation.record.id)
+  return trees
+}
+
+/** One path for each of these blobs. Snapshots share most of their folders, and each is looked into once. */
 function pathsOf(
-  engine: Engine,
+  objects: Objects,
+  trees: Iterable<TreeId>,
   blobs: ReadonlySet<BlobId>,
-  purged: readonly RelPath[],
-): { readonly names: ReadonlyMap<BlobId, RelPath>; readonly offending?: string } {
-  const names = new Map<BlobId, RelPath>()
+): ReadonlyMap<BlobId, RelPath> {
+  const paths = new Map<BlobId, RelPath>()
   const seen = new Set<TreeId>()
-  for (const operation of engine.log.index.operations({})) {
-    const snapshots = [operation.before, operation.after, ...engine.log.stagesOf(operation)]
-    for (const { tree } of snapshots) {
-      if (seen.has(tree)) continue
-      seen.add(tree)
-      for (const [path, leaf] of listTree(engine.objects, tree)) {
-        if (isIn(path, purged)) return { names, offending: operation.record.id }
-        if (blobs.has(leaf.blob)) names.set(leaf.blob, path)
-      }
+  const look = (tree: TreeId, at: string): void => {
+    if (seen.has(tree)) return
+    seen.add(tree)
+    for (const { name, mode, id } of objects.readTree(tree)) {
+      if (mode === '40000') look(id as TreeId, joinRel(at, name))
+      else if (blobs.has(id as BlobId)) paths.set(id as BlobId, joinRel(at, name))
     }
   }
-  return { names }
+  if (blobs.size > 0) for (const tree of trees) look(tree, '')
+  return paths
 }
 
 export function notPurged(reason: string): UnturnError {

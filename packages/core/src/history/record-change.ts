@@ -17,12 +17,12 @@ import { isFolderOnDisk, type LastKnown, readLastKnown } from './observe.ts'
 import { endImplicit, requireTurn } from './recording.ts'
 import { type State, sameSnapshot, stateOf } from './snapshots.ts'
 
-/** One file that an agent has changed. Null: it was, or is, not there. */
+/** One file that an agent has changed. Null: it was, or is, not there. No `before`: as the last operation left it. */
 export interface ToldChange {
   readonly turn: TurnId
   readonly step: StepId
   readonly path: RelPath
-  readonly before: Uint8Array | null
+  readonly before?: Uint8Array | null
   readonly after: Uint8Array | null
   readonly tool: string
   readonly agentId?: string
@@ -136,9 +136,10 @@ function withContent(
   batch: ObjectBatch,
   state: State,
   path: RelPath,
-  content: Uint8Array | null,
+  content: Uint8Array | null | undefined,
   onDisk: number | undefined,
 ): State {
+  if (content === undefined) return state
   const known = findLeaf(batch, state.tree, path)
   if (content === null) return known === undefined ? state : withoutFile(engine, batch, state, path)
   const blob = batch.blob(content)

@@ -72,7 +72,7 @@ test('[S105] gc leaves one pack and no loose object, whose bytes are all that is
   expect([again.bytesBefore, again.bytesAfter]).toEqual([bytesAfter, bytesAfter])
 })
 
-test('[S101] [L6] an operation that came while git packed keeps all it leans on', async () => {
+test('[S101] an operation that came while git packed keeps all it leans on', async () => {
   await using w = await busy()
   const { engine } = w.workspace
   // Dropped, and so unreachable when git packs; the next operation uses the same bytes again.
@@ -110,7 +110,7 @@ test('[S102] a process that knew the old packs stores again what went with them'
   expect(w.files()['big.bin']).toBe(bytes.toString('latin1'))
 })
 
-test('[S104] [L6] gc during a running turn drops nothing that the turn needs', async () => {
+test('[S104] gc during a running turn drops nothing that the turn needs', async () => {
   await using w = await workspace(
     { '.gitignore': 'out/\n', 'out/log': 'before\n', 'a.txt': 'a\n' },
     { ...quick, git: true },
@@ -133,7 +133,7 @@ test('[S100] [O7] killed at any call of gc, everything is there, and the next ru
   await rehearsal.close()
   const counting = faultFs(nodeFs, Number.POSITIVE_INFINITY, 'kill')
   await (await rehearsal.open({ fs: counting })).gc({ keepSessions: 2 })
-  const cuts = process.env.UNTURN_SOAK === undefined ? 9 : 100
+  const cuts = process.env.UNTURN_SOAK === undefined ? 7 : 100
   const firstSession = 's1'
   for (let cut = 1; cut <= cuts; cut += 1) {
     await using w = await busy()

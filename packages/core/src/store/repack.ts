@@ -13,6 +13,7 @@ import { type AbsPath, type CommitId, type Exclusive, joinAbs, type ObjectId } f
 import { removeForGood } from './consolidate.ts'
 import type { Git } from './git.ts'
 import type { ObjectStore } from './objects.ts'
+import { tempName } from './pack-writer.ts'
 import { listRefs } from './refs.ts'
 
 export interface Repacked {
@@ -158,19 +159,22 @@ function ownBytes(store: ObjectStore): number {
   return store.packs().reduce((bytes, pack) => (pack.borrowed ? bytes : bytes + pack.bytes), 0)
 }
 
-// The index first: without its pack it is passed over, and a pack without its index looks like damage.
+// As in `writePack`: with both temp names on disk, a cut between the last renames can be told from damage.
 function place(store: ObjectStore, folder: AbsPath, name: string): void {
   const { fs, packFolder } = store
   // The same objects packed the same way: it is there already, and the old list must not remove it.
   if (store.packs().some((pack) => pack.name === name)) return
-  for (const end of ['idx', 'pack']) {
-    fs.chmod(joinAbs(folder, `${name}.${end}`), 0o600)
-    fs.syncFile(joinAbs(folder, `${name}.${end}`))
-  }
-  for (const end of ['idx', 'pack']) {
-    fs.rename(joinAbs(folder, `${name}.${end}`), joinAbs(packFolder, `${name}.${end}`))
-    fs.syncFolder(packFolder)
-  }
+  const temps = (['idx', 'pack'] as const).map((end) => {
+    const written = joinAbs(folder, `${name}.${end}`)
+    const temp = joinAbs(packFolder, tempName(end, name))
+    fs.chmod(written, 0o600)
+    fs.syncFile(written)
+    fs.rename(written, temp)
+    return { temp, final: joinAbs(packFolder, `${name}.${end}`) }
+  })
+  fs.syncFolder(packFolder)
+  for (const { temp, final } of temps.toReversed()) fs.rename(temp, final)
+  fs.syncFolder(packFolder)
 }
 
 function emptyFolder(fs: Fs, folder: AbsPath): void {

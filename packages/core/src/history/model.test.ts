@@ -2,10 +2,15 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { histories, ModelRun, seedFromEnvironment } from '../testing/model-run.ts'
 
-// As many as fit into the time that a test file may take; UNTURN_SOAK=5000 runs so many, and a replay takes its time.
+// As many as fit into the time that a test file may take; UNTURN_SOAK=5000 runs so many. A replay has longer to shrink.
 const { UNTURN_SOAK: soak, UNTURN_SEED: seed } = process.env
 const quick = { numRuns: 200, interruptAfterTimeLimit: 18_000, markInterruptAsFailure: false }
-const limits = soak === undefined ? (seed === undefined ? quick : {}) : { numRuns: Number(soak) || 2_000 }
+const limits =
+  soak === undefined
+    ? seed === undefined
+      ? quick
+      : { interruptAfterTimeLimit: 300_000 }
+    : { numRuns: Number(soak) || 2_000 }
 const timeout = soak === undefined ? 600_000 : 24 * 3_600_000
 
 test(

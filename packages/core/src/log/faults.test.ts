@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { isFailure, UnturnError } from '../errors.ts'
 import type { Outcome } from '../history/outcome.ts'
 import { type Fault, type FaultFs, faultFs, Killed } from '../testing/fault-fs.ts'
@@ -14,6 +14,7 @@ import { nodeFs } from '../workspace/node-fs.ts'
 import type { Workspace } from '../workspace.ts'
 
 const soak = process.env.UNTURN_SOAK !== undefined
+vi.setConfig({ testTimeout: soak ? 3_600_000 : 180_000 })
 const faults: readonly Fault[] = ['kill', 'short-write', 'EIO', 'EACCES', 'EIO-lasting', 'ENOSPC-lasting']
 
 const atFirst: Files = {

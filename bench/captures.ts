@@ -137,6 +137,6 @@ function peerMoves(tree: Tree, peer: OpenCode): readonly Contender[] {
   return [
     { name: openCodeSteps, prepare, work: () => peer.revertSteps(before, files) },
     { name: 'undo', prepare, work: () => peer.revert(before, files) },
-    { name: 'redo', work: () => peer.restore(after) },
+    { name: 'redo', work: () => peer.restore(after), clean: () => peer.refresh() },
   ]
 }

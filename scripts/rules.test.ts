@@ -13,13 +13,8 @@ test('[U90] a rule without a test and a test without a rule are both found', () 
 })
 
 test('[U90] names of tables and of tests with other quotes are found', () => {
-  const source = [
-    'test.each([1, 2])("[H1] %s", () => {})',
-    'test.each([',
-    '  1,',
-    "] as const)('[H2] b', f)",
-    'test(`[H3] c`, f)',
-  ].join('\n')
-  expect(testNamesIn(source).map(({ name }) => name)).toContain('[H3] c')
-  expect(testNamesIn(source).map(({ name }) => name)).toContain('[H2] b')
+  const source = ['test.each([', '  1,', '])(', "  '[H2] b',", '  f,', ')', 'test(`[H3] c`, f)'].join('\n')
+  const names = testNamesIn(source).map(({ name }) => name)
+  expect(names).toContain('[H3] c')
+  expect(names).toContain('[H2] b')
 })

@@ -29,15 +29,19 @@ export function citedIn(name: string): readonly string[] {
   )
 }
 
-/** Names of tests: the first text behind `test(`, `it(`, a suite of ours, or a table's `)(`. */
+/**
+ * Names of tests: the text behind a `test(` that begins a line, and any text that begins with a rule, which is how the
+ * names of tables and suites are written. A name made of variables is taken on trust.
+ */
 export function testNamesIn(source: string): readonly { readonly line: number; readonly name: string }[] {
-  const names = source.matchAll(
-    /(?:\b(?:test|it|faultSim)(?:\.\w+)*\(|^\s*\]?(?: as const)?\)\()\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/gms,
-  )
-  return [...names].map((match) => ({
-    line: source.slice(0, match.index).split('\n').length,
-    name: match[2] ?? '',
-  }))
+  const direct = source.matchAll(/^\s*(?:test|it|faultSim)(?:\.\w+)*\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/gm)
+  const citing = source.matchAll(/(['"`])(\[[A-Z]\d+\](?:\\.|(?!\1)[^\\\n])*)\1/g)
+  const names = new Map<number, string>()
+  for (const match of [...direct, ...citing])
+    names.set(match.index + match[0].indexOf(match[1] ?? ''), match[2] ?? '')
+  return [...names]
+    .filter(([, name]) => !name.startsWith('${'))
+    .map(([at, name]) => ({ line: source.slice(0, at).split('\n').length, name }))
 }
 
 export function problemsOf(rules: readonly string[], tests: readonly TestName[]): readonly string[] {

@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 /** The way in: says its version at once, refuses a Node that is too old, and loads the rest only when needed. */
 
+import { isTooOld } from './node-version.ts'
+
 declare const UNTURN_VERSION: string
 
 const version = typeof UNTURN_VERSION === 'string' ? UNTURN_VERSION : '0.0.0-source'
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
-if (major < 22 || (major === 22 && minor < 13)) {
+if (isTooOld(process.versions.node)) {
   process.stderr.write(
     `Unturn needs Node 22.13 or later; this is Node ${process.versions.node}. Nothing was changed.\nInstall a newer Node, or run unturn with one that is already there.\n`,
   )
@@ -17,5 +18,3 @@ if (major < 22 || (major === 22 && minor < 13)) {
   const { main } = await import('./run.ts')
   process.exitCode = await main(version)
 }
-
-export {}

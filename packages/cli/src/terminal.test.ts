@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { isTooOld } from './node-version.ts'
 import { progressBar } from './terminal.ts'
 import { parseTime } from './time.ts'
 
@@ -40,4 +41,9 @@ test('[U12] times are ISO 8601, a time of day, or relative', () => {
   expect(new Date(parseTime('10:30', now)).getMinutes()).toBe(30)
   for (const wrong of ['', 'soon', '10', '10y', '2026-13-45', '-5m'])
     expect(() => parseTime(wrong, now)).toThrow(/is no time/)
+})
+
+test('[U15] Node 22.13 is the oldest that will do', () => {
+  expect(['20.20.2', '22.12.0', '18.0.0'].map(isTooOld)).toEqual([true, true, true])
+  expect(['22.13.0', '23.0.0', '24.9.0'].map(isTooOld)).toEqual([false, false, false])
 })

@@ -202,7 +202,7 @@ test('[S72] a side with other defaults has its bits written down', async () => {
   expect(result.files).toEqual(new Map([['d/a', 0o664]]))
 })
 
-test('[S73] [R11] [G13] a folder that was there before stays when undo takes its last file', async () => {
+test('[S73] [reading R11] [G13] a folder that was there before stays when undo takes its last file', async () => {
   await using f = storeFixture()
   const before = { files: { k: '' }, attrs: attrs({ bare: { d: 0o755 } }) }
   const after = { files: { k: '', 'd/a': '1' } }
@@ -211,7 +211,7 @@ test('[S73] [R11] [G13] a folder that was there before stays when undo takes its
   expect(merged(f, after, later, before, { k: '2' }).bare).toEqual(new Map([['d', 0o755]]))
 })
 
-test('[S73] [R11] [B2] a folder that the turn made goes when undo leaves it empty, and so do its parents', async () => {
+test('[S73] [reading R11] [B2] a folder that the turn made goes when undo leaves it empty, and so do its parents', async () => {
   await using f = storeFixture()
   const after = { files: { k: '', 'x/y/z': '1' } }
   const result = merged(f, after, { files: { k: '2', 'x/y/z': '1' } }, { files: { k: '' } }, { k: '2' })

@@ -181,7 +181,7 @@ test('[S52] [F1] edits of one file are combined, and the file is named as combin
   expect(result).toMatchObject({ conflicts: [], autoMerged: ['a'] })
 })
 
-test('[S53] [R16] edits with one untouched line between them are combined', async () => {
+test('[S53] [reading R16] edits with one untouched line between them are combined', async () => {
   const result = await merged({
     base: { a: lines('1', '2', '3', '4', '5') },
     ours: { a: lines('1', 'X', '3', '4', '5') },
@@ -194,7 +194,7 @@ test.each([
   ['changed', lines('1', '2', 'Y', '4', '5')],
   ['removed', lines('1', '2', '4', '5')],
   ['put before', lines('1', '2', 'new', '3', '4', '5')],
-])('[S53] [R16] a line %s right below an edited one is a conflict', async (_, theirs) => {
+])('[S53] [reading R16] a line %s right below an edited one is a conflict', async (_, theirs) => {
   const result = await merged({
     base: { a: lines('1', '2', '3', '4', '5') },
     ours: { a: lines('1', 'X', '3', '4', '5') },

@@ -70,6 +70,7 @@ import {
 import { createFolder, createStore, ensurePrivateFile, foldersOf, openStore } from './store-folder.ts'
 import {
   type AbsPath,
+  type BlobId,
   type Exclusive,
   joinAbs,
   type RelPath,
@@ -561,7 +562,8 @@ export class Workspace implements AsyncDisposable {
 class LazyStatMemory {
   readonly #folders: StoreFolders
   #cache: StatCache | undefined
-  tree: TreeId | undefined
+  #tree: TreeId | undefined
+  #attrs: BlobId | undefined
   /** There is a cache on disk, though perhaps an older one. */
   isStored = false
 
@@ -570,13 +572,7 @@ class LazyStatMemory {
   }
 
   get cache(): StatCache {
-    if (this.#cache === undefined) {
-      const stored = StatCache.read(this.#folders.statCache)
-      this.#cache = stored ?? StatCache.empty()
-      this.isStored = stored !== undefined
-      this.tree =
-        stored === undefined || stored.snapshotTree === '' ? undefined : (stored.snapshotTree as TreeId)
-    }
+    this.#cache ??= this.#read()
     return this.#cache
   }
 
@@ -584,8 +580,38 @@ class LazyStatMemory {
     this.#cache = cache
   }
 
+  // Asked before the cache, these must not seem unknown: every file would be read again at every start.
+  get tree(): TreeId | undefined {
+    this.#cache ??= this.#read()
+    return this.#tree
+  }
+
+  set tree(tree: TreeId | undefined) {
+    this.#cache ??= this.#read()
+    this.#tree = tree
+  }
+
+  get attrs(): BlobId | undefined {
+    this.#cache ??= this.#read()
+    return this.#attrs
+  }
+
+  set attrs(attrs: BlobId | undefined) {
+    this.#cache ??= this.#read()
+    this.#attrs = attrs
+  }
+
   get isLoaded(): boolean {
     return this.#cache !== undefined
+  }
+
+  #read(): StatCache {
+    const stored = StatCache.read(this.#folders.statCache)
+    if (stored === undefined) return StatCache.empty()
+    this.isStored = true
+    this.#tree = stored.snapshotTree === '' ? undefined : (stored.snapshotTree as TreeId)
+    this.#attrs = stored.snapshotAttrs === '' ? undefined : (stored.snapshotAttrs as BlobId)
+    return stored
   }
 }
 
@@ -595,11 +621,12 @@ const worthWriting = 100
 // so that it is written in the end.
 function persistStatCache(engine: Engine, options: { readonly always?: boolean } = {}): void {
   if (!(engine.stat instanceof LazyStatMemory) || !engine.stat.isLoaded) return
-  const { cache, tree } = engine.stat
+  const { cache, tree, attrs } = engine.stat
   if (tree === undefined) return
   const isWorth = cache.staleEntries >= worthWriting || (cache.staleEntries > 0 && !engine.stat.isStored)
   if (!isWorth && options.always !== true) return
   cache.snapshotTree = tree
+  cache.snapshotAttrs = attrs ?? ''
   try {
     cache.write(engine.folders.statCache)
     engine.stat.isStored = true

@@ -36,8 +36,9 @@ export interface EnactWish {
   readonly compose: (scratch: MergeScratch, now: LastKnown) => Promise<Composition>
   readonly draft: (composition: Composition) => Draft
   /**
-   * Look at these paths only. Good for a change that stays within them: cost does not grow with the workspace. Where
-   * more turns out to be needed (a conflict, a folder that comes or goes), the whole workspace is looked at after all.
+   * Look at these paths only: cost does not grow with the workspace. Good as long as they are as they were left, and
+   * nothing else is needed; otherwise (somebody edited or moved one, a conflict, a folder that comes or goes) the
+   * whole workspace is looked at after all. What the user changed elsewhere is taken in by the next capture.
    */
   readonly paths?: readonly RelPath[]
   /** Told what is about to be written, before a byte is; throwing here leaves everything as it is. */
@@ -79,7 +80,8 @@ async function tryOnce(
   lock: Exclusive,
 ): Promise<Enacted | 'again'> {
   const narrow = wish.paths !== undefined
-  const { last: now } = await capture(engine, optional('paths', wish.paths), lock)
+  const { last: now, operations } = await capture(engine, optional('paths', wish.paths), lock)
+  if (narrow && operations.length > 0) return 'again'
   await using scratch = MergeScratch.open(engine.fs, engine.objects, engine.git, engine.folders.scratch)
   const composition = await wish.compose(scratch, now)
   const conflicts = composition.conflicts.map((conflict) =>
@@ -89,7 +91,7 @@ async function tryOnce(
   if (conflicts.length > 0 && wish.onConflict === 'abort') return { kind: 'conflicts', files: [], conflicts }
 
   const planned = planBetween(scratch, now.state, composition.state)
-  if (narrow && movesFolders(planned)) return 'again'
+  if (wish.paths !== undefined && needsMore(planned, wish.paths)) return 'again'
   const blocked = obstacles(contextOf(engine, scratch), planned)
   if (await adopt(engine, blocked, lock)) return 'again'
   conflicts.push(...blocked.map(conflictOfLeft))
@@ -128,9 +130,10 @@ async function tryOnce(
   return { kind: 'done', op: done.op, files: files.filter(({ path }) => !left.has(path)), conflicts }
 }
 
-// What else lies in a folder, a look at a few paths does not know.
-function movesFolders({ folders }: SnapshotPlan): boolean {
-  return folders.create.length > 0 || folders.remove.length > 0
+// What else lies in a folder, a look at a few paths does not know; and a path that nobody looked at may be anything.
+function needsMore({ paths, folders }: SnapshotPlan, looked: readonly RelPath[]): boolean {
+  const known = new Set(looked)
+  return folders.create.length > 0 || folders.remove.length > 0 || paths.some(({ path }) => !known.has(path))
 }
 
 // The operation has happened. Its changes in the index are derived data: the next command makes up for them, and a

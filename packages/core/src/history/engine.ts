@@ -10,7 +10,7 @@ import type { Describer } from '../store/describe.ts'
 import type { Git } from '../store/git.ts'
 import type { ObjectStore } from '../store/objects.ts'
 import type { TrackedFiles, UserGit } from '../store/user-git.ts'
-import type { AbsPath, RelPath, TreeId } from '../values.ts'
+import type { AbsPath, BlobId, RelPath, TreeId } from '../values.ts'
 import type { CaptureRules } from '../workspace/capture-rules.ts'
 import type { Scanner } from '../workspace/scan.ts'
 import type { StatCache } from '../workspace/stat-cache.ts'
@@ -72,4 +72,6 @@ export interface StatMemory {
   cache: StatCache
   /** The snapshot that the cache describes; undefined: unknown, so nothing in it may be trusted. */
   tree: TreeId | undefined
+  /** The attributes of that snapshot; undefined: the folders in the cache may be others than those of the snapshot. */
+  attrs: BlobId | undefined
 }

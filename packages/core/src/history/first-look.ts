@@ -35,6 +35,7 @@ export async function guessFromIndex(engine: Engine, batch: ObjectBatch): Promis
   const tree = buildTree(batch, leavesOf(entries))
   engine.stat.cache = StatCache.seeded(seedsOf(entries, attrs))
   engine.stat.tree = tree
+  engine.stat.attrs = undefined
   const state = stateOf(tree, attrs, (bytes) => batch.blob(bytes))
   return { known: { state, skipped: new Map(), skippedBlob: batch.blob(Buffer.alloc(0)) }, entries, sizes }
 }

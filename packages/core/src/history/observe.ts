@@ -70,7 +70,7 @@ export async function observe(
   const first = last === undefined ? await guessFromIndex(engine, batch) : undefined
   const known = last ?? first?.known
   if (known === undefined) throw new Error('unreachable: there is a last state or a first guess')
-  alignCache(engine, known.state)
+  const cached = alignCache(engine, known.state) ? undefined : new Map(engine.stat.cache.folders())
   const scan = await engine.scanner.scan(engine.stat.cache, engine.user.rules(), {
     named,
     onProgress: (done) => engine.progress?.({ what: 'looking', done }),
@@ -81,7 +81,8 @@ export async function observe(
       : await firstContents(engine, scan, first, batch)
   const seen = sort(contents)
   const skipped = skippedListOf(scan, seen.unreadable)
-  const state = nextState(batch, known.state, seen.files, [...scan.gone, ...seen.gone], scan.folders)
+  const folders = scan.folders === 'unchanged' ? (cached ?? 'unchanged') : scan.folders
+  const state = nextState(batch, known.state, seen.files, [...scan.gone, ...seen.gone], folders)
   return {
     state,
     batch,
@@ -92,6 +93,7 @@ export async function observe(
     remember: () => {
       engine.scanner.settle(engine.stat.cache, seen.files, [...scan.gone, ...seen.gone], scan)
       engine.stat.tree = state.tree
+      engine.stat.attrs = state.snapshot.attrs
     },
   }
 }
@@ -103,7 +105,7 @@ export async function observePaths(
   paths: readonly RelPath[],
 ): Promise<Observation> {
   const batch = engine.objects.newBatch()
-  alignCache(engine, last.state)
+  const hasSameFolders = alignCache(engine, last.state)
   const looks = engine.scanner.look(engine.stat.cache, paths)
   const files = looks.filter(
     (look): look is SeenFile => 'kind' in look && (look.kind === 'file' || look.kind === 'link'),
@@ -114,6 +116,7 @@ export async function observePaths(
     .map((look) => look.path)
     .filter((path) => findLeaf(batch, last.state.tree, path) !== undefined)
   const state = nextState(batch, last.state, seen.files, [...gone, ...seen.gone], 'unchanged', engine)
+  const cameOrWent = diffTrees(batch, last.state.tree, state.tree).some(isOfOneSide)
   return {
     state,
     batch,
@@ -124,19 +127,29 @@ export async function observePaths(
     remember: () => {
       engine.scanner.settle(engine.stat.cache, seen.files, [...gone, ...seen.gone])
       engine.stat.tree = state.tree
+      engine.stat.attrs = hasSameFolders && !cameOrWent ? state.snapshot.attrs : undefined
     },
   }
 }
 
 // Somebody else's operations, and our own undo, change the files after the cache was made: what they touched is no
-// longer trusted, and everything else still is.
-function alignCache(engine: Engine, state: State): void {
+// longer trusted, and everything else still is. False: they may have made or removed folders, too. To find the same
+// folders as the cache has does not mean then that they are those of the state: the user may have made one again.
+function alignCache(engine: Engine, state: State): boolean {
   const { stat } = engine
-  if (stat.tree === state.tree) return
+  const hasSameAttrs = stat.attrs === state.snapshot.attrs
+  if (stat.tree === state.tree) return hasSameAttrs
   const diffs = stat.tree === undefined ? undefined : diffsSince(engine, stat.tree, state)
   if (diffs === undefined) distrustAll(engine, state)
   else for (const { path, after } of diffs) distrust(engine, path, after)
   stat.tree = state.tree
+  if (hasSameAttrs && diffs !== undefined && !diffs.some(isOfOneSide)) return true
+  stat.attrs = undefined
+  return false
+}
+
+function isOfOneSide({ before, after }: PathDiff): boolean {
+  return before === undefined || after === undefined
 }
 
 // What the cache describes may have been dropped, or purged, since it was made, as a whole or in part.

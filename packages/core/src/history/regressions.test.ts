@@ -1,7 +1,8 @@
 /** What the model test has found, shrunk and told in a sentence. */
 
+import { utimesSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { workspace } from '../testing/workspace.ts'
+import { emptyFolder, workspace } from '../testing/workspace.ts'
 
 const agents = 'the agent moves this file\n'.repeat(9)
 const users = 'something else of the user\n'.repeat(9)
@@ -40,4 +41,35 @@ test('[H168] redo brings a turn back although an older redo of it was rolled bac
   await w.redo()
 
   expect(w.files()).toEqual({ 'a.txt': 'ONE\n' })
+})
+
+test('[H169] [P3] an empty folder that the user makes again after an undo took it away is the user’s', async () => {
+  await using w = await workspace({ 'a.txt': 'one\n' })
+  await w.turn('Make a folder', { x: emptyFolder })
+  await w.undo()
+  w.userWrites({ x: emptyFolder })
+
+  expect((await w.workspace.capture()).changes).toMatchObject([{ path: 'x', kind: 'add', actor: 'user' }])
+})
+
+test('[H169] an empty folder that the user removes after an undo brought it back is gone', async () => {
+  await using w = await workspace({ 'a.txt': 'one\n', x: emptyFolder })
+  await w.turn('Remove a folder', { x: null })
+  await w.undo()
+  w.userWrites({ x: null })
+
+  expect((await w.workspace.capture()).changes).toMatchObject([{ path: 'x', kind: 'delete', actor: 'user' }])
+})
+
+test('[H173] another process trusts the stat cache of the one before, and reads no file again', async () => {
+  const names = Array.from({ length: 120 }, (_, at) => `file-${at}.txt`)
+  await using w = await workspace(Object.fromEntries(names.map((name) => [name, `${name}\n`])))
+  for (const name of names) utimesSync(w.pathOf(name), 1_700_000_000, 1_700_000_000)
+  await w.workspace.capture()
+  await w.reopen()
+  const progress: string[] = []
+  await w.reopen({ onProgress: ({ what }) => progress.push(what) })
+  await w.workspace.capture()
+
+  expect(progress).not.toContain('storing')
 })

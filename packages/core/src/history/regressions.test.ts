@@ -1,6 +1,5 @@
 /** What the model test has found, shrunk and told in a sentence. */
 
-import { utimesSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { emptyFolder, workspace } from '../testing/workspace.ts'
 
@@ -64,12 +63,12 @@ test('[H169] an empty folder that the user removes after an undo brought it back
 test('[H173] another process trusts the stat cache of the one before, and reads no file again', async () => {
   const names = Array.from({ length: 120 }, (_, at) => `file-${at}.txt`)
   await using w = await workspace(Object.fromEntries(names.map((name) => [name, `${name}\n`])))
-  for (const name of names) utimesSync(w.pathOf(name), 1_700_000_000, 1_700_000_000)
+  // Files as young as the cache itself prove nothing, and are read again in any case.
+  await new Promise((resolve) => setTimeout(resolve, 2_500))
   await w.workspace.capture()
-  await w.reopen()
-  const progress: string[] = []
-  await w.reopen({ onProgress: ({ what }) => progress.push(what) })
+  const totals: number[] = []
+  await w.reopen({ onProgress: ({ what, total = 0 }) => totals.push(what === 'storing' ? total : 0) })
   await w.workspace.capture()
 
-  expect(progress).not.toContain('storing')
+  expect(Math.max(...totals)).toBe(0)
 })

@@ -59,7 +59,7 @@ export function applyWorld(fs: Fs, base: AbsPath): ApplyWorld {
   const blobs = new Map<BlobId, Buffer>()
   const context: ApplyContext = {
     fs,
-    root: joinAbs(base, 'work'),
+    root: joinAbs(base, 'project'),
     journal: joinAbs(base, 'store/journal'),
     staging: joinAbs(base, 'store/staging'),
     bytesOf: (blob) => {

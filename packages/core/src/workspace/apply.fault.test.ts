@@ -97,8 +97,8 @@ test('[P2] [W52] apply of every kind of change, each call failing in each way, o
 
 test.each([
   ['one volume', {}],
-  ['the workspace on another volume', { volumes: [absPathUnchecked('/base/work')] }],
-  ['a part of the workspace on another volume', { volumes: [absPathUnchecked('/base/work/part')] }],
+  ['the workspace on another volume', { volumes: [absPathUnchecked('/base/project')] }],
+  ['a part of the workspace on another volume', { volumes: [absPathUnchecked('/base/project/part')] }],
   ['without hard links', { hasHardLinks: false }],
 ])(
   '[P2] [W52] apply of every kind of change, each call failing in each way: %s',

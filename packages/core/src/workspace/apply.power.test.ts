@@ -60,7 +60,7 @@ function powerCuts(wanted: PowerCuts): readonly string[] {
   const { cuts, weakness, hasHardLinks, firstSeed = 1, enough = 5, publishFails = false } = wanted
   const broken: string[] = []
   for (let seed = firstSeed; seed < firstSeed + cuts && broken.length < enough; seed++) {
-    const volumes = seed % 3 === 0 ? [absPathUnchecked('/work')] : []
+    const volumes = seed % 3 === 0 ? [absPathUnchecked('/project')] : []
     const disk = new SimDisk({ weakness, volumes, hasHardLinks: hasHardLinks ?? true })
     const flaw = flawAfterCut(disk, seededRandom(seed), publishFails)
     if (flaw !== undefined) broken.push(`seed ${seed}: ${flaw}`)

@@ -106,7 +106,7 @@ function meanwhile(inner: Fs, method: 'rename' | 'hardLink' | 'syncFolder', happ
       inner.hardLink(from, to)
     },
     syncFolder: (path) => {
-      if (method === 'syncFolder' && path.includes('/work')) once()
+      if (method === 'syncFolder' && path.includes('/project')) once()
       inner.syncFolder(path)
     },
   }
@@ -439,7 +439,7 @@ function meanwhileOn(disk: SimDisk, write: () => void): Fs {
     ...bound(disk),
     rename: (from, to) => {
       disk.rename(from, to)
-      if (done || !`${from}${to}`.includes('/work/')) return
+      if (done || !`${from}${to}`.includes('/project/')) return
       done = true
       write()
     },
@@ -733,7 +733,7 @@ function writeRaw(world: ApplyWorld, text: string): void {
 }
 
 test('[W49] what a process killed while staging left behind is removed, also inside the workspace', () => {
-  const volumes = [absPathUnchecked('/base/work')]
+  const volumes = [absPathUnchecked('/base/project')]
   let inside = 0
   for (let call = 1, fired = true; fired; call++) {
     const disk = new SimDisk({ volumes })

@@ -1,7 +1,7 @@
 /** What the model test has found, shrunk and told in a sentence. */
 
 import { expect, test } from 'vitest'
-import { emptyFolder, workspace } from '../testing/workspace.ts'
+import { emptyFolder, Fixture, workspace } from '../testing/workspace.ts'
 
 const agents = 'the agent moves this file\n'.repeat(9)
 const users = 'something else of the user\n'.repeat(9)
@@ -61,12 +61,13 @@ test('[H169] an empty folder that the user removes after an undo brought it back
 })
 
 test('[H173] another process trusts the stat cache of the one before, and reads no file again', async () => {
-  const names = Array.from({ length: 120 }, (_, at) => `file-${at}.txt`)
-  await using w = await workspace(Object.fromEntries(names.map((name) => [name, `${name}\n`])))
-  // Files as young as the cache itself prove nothing, and are read again in any case.
-  await new Promise((resolve) => setTimeout(resolve, 2_500))
+  await using w = new Fixture()
+  w.userWrites({ 'a.txt': 'one\n', 'd/b.txt': 'two\n' })
+  // A file as young as the cache itself proves nothing, and is read again in any case.
+  await new Promise((resolve) => setTimeout(resolve, 2_100))
+  await w.open()
   await w.workspace.capture()
-  const totals: number[] = []
+  const totals = [0]
   await w.reopen({ onProgress: ({ what, total = 0 }) => totals.push(what === 'storing' ? total : 0) })
   await w.workspace.capture()
 

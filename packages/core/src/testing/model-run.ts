@@ -586,16 +586,36 @@ export class ModelRun implements AsyncDisposable {
   /** All turns are out: what the user never touched is as it was in the beginning. */
   #checkStart(): void {
     const { start, disk } = this.model
-    const stray = [...differences(start, disk).keys()].filter((cell) => !this.#userTouched.has(cell))
+    const stray = [...differences(start, disk).keys()].filter(
+      (cell) => !this.#userTouched.has(cell) && !this.#recurs(cell),
+    )
     assert.deepEqual(stray, [], 'with every turn undone, this is not as it was in the beginning')
   }
 
-  /** P1: what stood there before a move is in the store, byte for byte. */
+  // One turn writes a line, a later one writes it back. Undoing the first finds nothing left to do, and undoing the
+  // second brings back what stood there before it: the line of the first.
+  #recurs(cell: string): boolean {
+    const steps = this.model.turns
+      .flatMap((turn) => turn.steps)
+      .filter(({ before, after }) => differences(before, after).has(cell))
+    const values = [this.model.start, ...steps.map(({ after }) => after)].map((world) =>
+      cellValue(world, cell),
+    )
+    return new Set(values).size < values.length
+  }
+
+  /** P1: what a move took away, and what it put there, is in the store, byte for byte. */
   #checkStored(move: MoveModel): void {
     const operation = this.#workspace.index.findOperation(move.id as OpId)
     assert.ok(operation, `the move ${move.id} is not in the log`)
-    assert.deepEqual(this.#storedListing(operation.before), filesOnly(move.before), 'stored before a move')
-    assert.deepEqual(this.#storedListing(operation.after), filesOnly(move.after), 'stored after a move')
+    const stored = {
+      before: this.#storedListing(operation.before),
+      after: this.#storedListing(operation.after),
+    }
+    for (const path of pathsBetween(move.before, move.after).filter((one) => !one.endsWith('/'))) {
+      assert.equal(stored.before[path], listing(move.before)[path], `${path}, stored before a move`)
+      assert.equal(stored.after[path], listing(move.after)[path], `${path}, stored after a move`)
+    }
   }
 
   #storedListing({ tree }: Snapshot): Record<string, string> {
@@ -736,8 +756,4 @@ export function readListing(folder: string, at = ''): Record<string, string> {
     }
   }
   return list
-}
-
-function filesOnly(world: World): Record<string, string> {
-  return Object.fromEntries(Object.entries(listing(world)).filter(([path]) => !path.endsWith('/')))
 }

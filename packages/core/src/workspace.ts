@@ -410,6 +410,7 @@ export class Workspace implements AsyncDisposable {
         userOperations += more.userOperations.length
         bytesAfter = (await this.#repack()).bytesAfter
       }
+      this.engine.log.index.shrink()
       const collected = { dropped, userOperations, bytesBefore: packed.bytesBefore, bytesAfter }
       this.#telling.gc(collected)
       return collected

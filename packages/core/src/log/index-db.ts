@@ -19,6 +19,7 @@ import { unreachable } from '../values.ts'
 import { type OperationRecord, type OutNote, type Point, type Stage, serializeRecord } from './record.ts'
 import {
   type ChangeRow,
+  changeId,
   changeOf,
   maybe,
   type NewChange,
@@ -35,7 +36,7 @@ import {
   text,
   turnOf,
 } from './rows.ts'
-import { type DatabaseSync, openDatabase, type StatementSync } from './sqlite.ts'
+import { type DatabaseSync, openDatabase, type StatementSync, sqliteBusy, sqliteCode } from './sqlite.ts'
 
 /** Which changes; an empty selection is all of them. */
 export interface ChangeSelection {
@@ -56,17 +57,19 @@ export interface ChangeSelection {
   readonly offset?: number
 }
 
-const schemaVersion = 1
+const schemaVersion = 2
 
 const schema = `
 create table meta (key text primary key, value text not null) without rowid;
 create table refs (name text primary key, commit_id text not null) without rowid;
 create table ops (
-  seq integer primary key, id text not null unique, commit_id text not null unique, kind text not null,
+  seq integer primary key, id text not null unique, commit_id blob not null unique, kind text not null,
   session text, turn text, step text, at_ms integer not null,
-  before_tree text not null, before_attrs text not null, after_tree text not null, after_attrs text not null,
-  skipped text not null, record text not null, described integer not null default 0
+  before_tree blob not null, before_attrs blob not null, after_tree blob not null, after_attrs blob not null,
+  skipped blob not null, record text not null, described integer not null default 0,
+  actor text not null, agent_id text, certainty text not null
 );
+create index ops_time on ops (at_ms);
 create index ops_turn on ops (turn, seq) where turn is not null;
 create index ops_step on ops (step, seq) where step is not null;
 create index ops_session on ops (session, seq);
@@ -89,14 +92,11 @@ create table steps (
 ) without rowid;
 create index steps_turn on steps (turn, first_seq);
 create table changes (
-  id text primary key, op_seq integer not null, path text not null, kind text not null, from_path text,
-  additions integer not null, deletions integer not null, is_binary integer not null, certainty text not null,
-  actor text not null, agent_id text, session text, turn text, step text, at_ms integer not null
+  op_seq integer not null, ord integer not null, path text not null, kind text not null, from_path text,
+  additions integer not null, deletions integer not null, is_binary integer not null,
+  primary key (op_seq, ord)
 ) without rowid;
-create index changes_op on changes (op_seq);
-create index changes_path on changes (path, op_seq);
-create index changes_session on changes (session, op_seq);
-create index changes_time on changes (at_ms);
+create index changes_path on changes (path);
 create table outs (
   op_seq integer not null, path text not null, by_seq integer not null, stage integer not null,
   primary key (op_seq, path)
@@ -122,7 +122,9 @@ export class IndexDb implements Disposable {
     try {
       // Patience first: even the question for the journal mode may meet somebody who is just closing the file.
       // The log is the truth and is synced; losing the index in a power cut costs a rebuild, nothing else.
-      database.exec('pragma busy_timeout = 10000; pragma journal_mode = wal; pragma synchronous = normal')
+      database.exec(
+        'pragma busy_timeout = 10000; pragma journal_mode = wal; pragma synchronous = normal; pragma journal_size_limit = 1048576',
+      )
       const index = new IndexDb(database)
       index.#prepareSchema()
       return index
@@ -201,7 +203,7 @@ export class IndexDb implements Disposable {
   }
 
   hasCommit(commit: CommitId): boolean {
-    return this.#get('select 1 from ops where commit_id = ?', commit) !== undefined
+    return this.#get('select 1 from ops where commit_id = ?', bytesOfId(commit)) !== undefined
   }
 
   findOperation(id: OpId): Operation | undefined {
@@ -258,8 +260,8 @@ export class IndexDb implements Disposable {
     return maybe(
       this.#get(
         'select * from ops where after_tree = ? and after_attrs = ? order by seq desc limit 1',
-        snapshot.tree,
-        snapshot.attrs,
+        bytesOfId(snapshot.tree),
+        bytesOfId(snapshot.attrs),
       ),
       operationOf,
     )
@@ -392,7 +394,10 @@ export class IndexDb implements Disposable {
       where.push(`${column} in (${wanted.map(() => '?').join(', ')})`)
       values.push(...wanted)
     }
-    anyOf('id', selection.changes)
+    if (selection.changes !== undefined && selection.changes.length > 0) {
+      where.push(`(${selection.changes.map(() => '(ops.id = ? and ord = ?)').join(' or ')})`)
+      for (const id of selection.changes) values.push(...placeOf(id))
+    }
     anyOf('step', selection.steps)
     anyOf('turn', selection.turns)
     anyOf('actor', selection.agents)
@@ -427,11 +432,22 @@ export class IndexDb implements Disposable {
     table: 'turns' | 'steps' | 'ops' | 'changes' | 'sessions',
     prefix: string,
   ): readonly string[] {
+    if (table === 'changes') return this.#changeIdsWithPrefix(prefix)
     const end = `${prefix}\uffff`
     const alive = table === 'turns' || table === 'steps' ? 'and removed = 0' : ''
     return this.#all(`select id from ${table} where id >= ? and id < ? ${alive} limit 8`, prefix, end).map(
       (row) => text(row, 'id'),
     )
+  }
+
+  #changeIdsWithPrefix(prefix: string): readonly string[] {
+    const [body = '', number] = prefix.slice(1).split('.')
+    const end = number === undefined ? `o${body}\uffff` : `o${body}\u0001`
+    const sql = `select ops.id as op_id, ord from ops join changes on op_seq = seq where ops.id >= ? and ops.id < ? limit 64`
+    const ids = this.#all(sql, `o${body}`, end).map((row) =>
+      changeId(text(row, 'op_id') as OpId, Number(row.ord)),
+    )
+    return ids.filter((id) => id.startsWith(prefix)).slice(0, 8)
   }
 
   counts(): { readonly operations: number; readonly turns: number; readonly changes: number } {
@@ -497,21 +513,24 @@ export class IndexDb implements Disposable {
 
   #insertOperation({ record, commit, before, after, skipped }: Operation): void {
     this.#run(
-      'insert or replace into ops values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)',
+      'insert or replace into ops values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)',
       record.seq,
       record.id,
-      commit,
+      bytesOfId(commit),
       record.kind,
       record.session ?? null,
       'turn' in record ? record.turn : null,
       'step' in record ? record.step : null,
       record.atMs,
-      before.tree,
-      before.attrs,
-      after.tree,
-      after.attrs,
-      skipped,
+      bytesOfId(before.tree),
+      bytesOfId(before.attrs),
+      bytesOfId(after.tree),
+      bytesOfId(after.attrs),
+      bytesOfId(skipped),
       serializeRecord(record).toString('utf8'),
+      record.kind === 'step' ? record.agent : record.kind === 'user-edit' ? 'user' : 'unturn',
+      record.kind === 'step' ? (record.agentId ?? null) : null,
+      record.kind === 'step' ? record.certainty : 'exact',
     )
   }
 
@@ -626,22 +645,15 @@ export class IndexDb implements Disposable {
     this.#run('delete from changes where op_seq = ?', record.seq)
     changes.forEach((change, at) => {
       this.#run(
-        'insert into changes values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-        changeId(record.id, at),
+        'insert into changes values (?, ?, ?, ?, ?, ?, ?, ?)',
         record.seq,
+        at,
         change.path,
         change.kind,
         change.from ?? null,
         change.additions,
         change.deletions,
         change.binary ? 1 : 0,
-        record.kind === 'step' ? record.certainty : 'exact',
-        record.kind === 'step' ? record.agent : record.kind === 'user-edit' ? 'user' : 'unturn',
-        record.kind === 'step' ? (record.agentId ?? null) : null,
-        record.session ?? null,
-        'turn' in record ? record.turn : null,
-        'step' in record ? record.step : null,
-        record.atMs,
       )
     })
     this.#run('update ops set described = 1 where seq = ?', record.seq)
@@ -683,6 +695,15 @@ export class IndexDb implements Disposable {
     this.#database.exec('pragma wal_checkpoint(passive)')
   }
 
+  /** Gives room back to the disk: what was dropped, and the write-ahead log, which otherwise keeps its largest size. */
+  shrink(): void {
+    try {
+      this.#database.exec('vacuum; pragma wal_checkpoint(truncate)')
+    } catch (error) {
+      if (sqliteCode(error) !== sqliteBusy) throw error // somebody reads just now: next time, then
+    }
+  }
+
   setRef(name: string, commit: CommitId): void {
     this.#run('insert or replace into refs values (?, ?)', name, commit)
   }
@@ -698,15 +719,15 @@ export class IndexDb implements Disposable {
     return statement
   }
 
-  #get(sql: string, ...values: readonly (string | number | null)[]): Row | undefined {
+  #get(sql: string, ...values: readonly (string | number | null | Uint8Array)[]): Row | undefined {
     return this.#prepared(sql).get(...values) as Row | undefined
   }
 
-  #all(sql: string, ...values: readonly (string | number | null)[]): readonly Row[] {
+  #all(sql: string, ...values: readonly (string | number | null | Uint8Array)[]): readonly Row[] {
     return this.#prepared(sql).all(...values) as readonly Row[]
   }
 
-  #run(sql: string, ...values: readonly (string | number | null)[]): void {
+  #run(sql: string, ...values: readonly (string | number | null | Uint8Array)[]): void {
     this.#prepared(sql).run(...values)
   }
 
@@ -716,13 +737,21 @@ export class IndexDb implements Disposable {
   }
 }
 
-// The changes of one operation are numbered, so their ids can be made again at every rebuild.
-function changeId(op: OpId, at: number): ChangeId {
-  return `c${op.slice(1)}.${at + 1}` as ChangeId
+// Half the size of the text, six times in every row.
+function bytesOfId(id: string): Uint8Array {
+  return Buffer.from(id, 'hex')
+}
+
+// `c<operation>.<number>`: the id is not stored, it says where the change is.
+function placeOf(id: ChangeId): readonly [string, number] {
+  const [body = '', number = '0'] = id.slice(1).split('.')
+  return [`o${body}`, Number(number) - 1]
 }
 
 // What cleanup removed is still in the log, and in nothing that is shown.
 const notRemoved = '(step is null or step not in (select id from steps where removed = 1))'
 
-const selectChanges =
-  'select changes.*, (select ops.id from ops where ops.seq = changes.op_seq) as op_id from changes'
+// Who and when is the operation's; a change has only what is its own.
+const selectChanges = `select op_seq, ord, path, changes.kind, from_path, additions, deletions, is_binary,
+  ops.id as op_id, session, turn, step, at_ms, actor, agent_id, certainty
+  from changes join ops on ops.seq = op_seq`

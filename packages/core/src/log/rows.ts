@@ -116,6 +116,11 @@ export function text(row: Row, key: string): string {
   )
 }
 
+function id(row: Row, key: string): string {
+  const value = row[key]
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : text(row, key)
+}
+
 function maybeText(row: Row, key: string): string | undefined {
   const value = row[key]
   return typeof value === 'string' ? value : undefined
@@ -129,10 +134,10 @@ function maybeNumber(row: Row, key: string): number | undefined {
 export function operationOf(row: Row): Operation {
   return {
     record: parseRecord(Buffer.from(text(row, 'record'), 'utf8'), text(row, 'id')),
-    commit: text(row, 'commit_id') as CommitId,
-    before: { tree: text(row, 'before_tree') as TreeId, attrs: text(row, 'before_attrs') as BlobId },
-    after: { tree: text(row, 'after_tree') as TreeId, attrs: text(row, 'after_attrs') as BlobId },
-    skipped: text(row, 'skipped') as BlobId,
+    commit: id(row, 'commit_id') as CommitId,
+    before: { tree: id(row, 'before_tree') as TreeId, attrs: id(row, 'before_attrs') as BlobId },
+    after: { tree: id(row, 'after_tree') as TreeId, attrs: id(row, 'after_attrs') as BlobId },
+    skipped: id(row, 'skipped') as BlobId,
   }
 }
 
@@ -190,10 +195,16 @@ export function stepOf(row: Row): StepRow {
   }
 }
 
+// The changes of one operation are numbered, so their ids can be made again at every rebuild.
+export function changeId(op: OpId, at: number): ChangeId {
+  return `c${op.slice(1)}.${at + 1}` as ChangeId
+}
+
 export function changeOf(row: Row): ChangeRow {
+  const op = text(row, 'op_id') as OpId
   return {
-    id: text(row, 'id') as ChangeId,
-    op: text(row, 'op_id') as OpId,
+    id: changeId(op, Number(row.ord)),
+    op,
     opSeq: Number(row.op_seq),
     path: text(row, 'path') as RelPath,
     kind: text(row, 'kind') as ChangeKind,

@@ -57,7 +57,7 @@ export async function packReachable(store: ObjectStore, git: Git, wish: PackWish
   const wanted = [...tips, ...roots]
   const needed = names.length === 0 ? [] : await listObjects(git, wanted)
   const unneeded = names.filter((name) => !store.packHolds(name, needed))
-  const fresh = await packObjects(git, wish.folder, names, wanted)
+  const fresh = await packObjects(store, git, wish.folder, names, wanted)
   return { wish, tips, roots, old, loose, shared: names, unneeded, fresh }
 }
 
@@ -77,7 +77,7 @@ export async function dropOldPacks(
     ...wish.roots().filter((root) => !packed.roots.has(root)),
   ]
   const revisions = since.length === 0 ? [] : [...since, ...[...packed.tips].map((tip) => `^${tip}`)]
-  const more = since.length === 0 ? [] : await packObjects(git, wish.folder, shared, revisions)
+  const more = since.length === 0 ? [] : await packObjects(store, git, wish.folder, shared, revisions)
   const late = since.length === 0 ? [] : await listObjects(git, revisions)
   const unneeded = packed.unneeded.filter((name) => !store.packHolds(name, late))
   const fresh = new Set([...packed.fresh, ...more])
@@ -119,13 +119,14 @@ async function listObjects(git: Git, revisions: readonly string[]): Promise<read
 }
 
 async function packObjects(
+  store: ObjectStore,
   git: Git,
   folder: AbsPath,
   shared: readonly string[],
   revisions: readonly string[],
 ): Promise<readonly string[]> {
   const keep = shared.map((name) => `--keep-pack=${name}.pack`)
-  const options = ['--revs', '--delta-base-offset', '--non-empty', '--window=20', '--depth=50', '-q']
+  const options = ['--revs', '--delta-base-offset', '--non-empty', ...effort(store), '-q']
   const base = Buffer.from(joinAbs(folder, 'pack'), 'latin1').toString('utf8')
   const run = await git.run([...settings, 'pack-objects', ...options, ...keep, base], {
     input: lines(revisions),
@@ -135,6 +136,18 @@ async function packObjects(
     .split('\n')
     .filter((line) => line !== '')
     .map((checksum) => `pack-${checksum}`)
+}
+
+const mostTriedBytes = 64 * 1024 * 1024
+
+// Small packs were joined without deltas, and git takes whole objects of one pack for hopeless unless told to try again.
+// In a large store that would take minutes at every gc, for little: there what is packed well stays as it is.
+function effort(store: ObjectStore): readonly string[] {
+  const own = store.packs().filter((pack) => !pack.borrowed)
+  const bytes = own.reduce((sum, pack) => sum + pack.bytes, 0)
+  return bytes > mostTriedBytes
+    ? ['--window=20', '--depth=50']
+    : ['--no-reuse-delta', '--window=60', '--depth=50']
 }
 
 // No reverse index: we never read one, and it would be one more file to leave behind. A long history of large files

@@ -7,9 +7,11 @@
 import { parseArgs } from 'node:util'
 import { firstCommitted, firstWithoutGit, undoRedo, warm } from './captures.ts'
 import { longHistory } from './long-history.ts'
+import { queries } from './queries.ts'
 import { printTable, type Row, writeResults } from './report.ts'
 import { singlePaths } from './single.ts'
 import { starts } from './start.ts'
+import { trackedChanges } from './tracker.ts'
 import { Ground, Tree } from './tree.ts'
 
 const { values } = parseArgs({
@@ -27,7 +29,7 @@ const small = 1000
 
 /** In this order: undo comes last in a tree, since the peers' redo writes every file of it. */
 const inTrees = { 'first-no-git': firstWithoutGit, first: firstCommitted, warm, undo: undoRedo }
-const inSmallTree = { step: singlePaths, start: starts }
+const inSmallTree = { step: singlePaths, start: starts, tracker: trackedChanges, queries }
 const names = [...Object.keys(inTrees), ...Object.keys(inSmallTree), 'history']
 
 const wanted = new Set(values.only ?? names)

@@ -57,7 +57,7 @@ export interface ChangeSelection {
   readonly offset?: number
 }
 
-const schemaVersion = 2
+const schemaVersion = 3
 
 const schema = `
 create table meta (key text primary key, value text not null) without rowid;
@@ -97,6 +97,7 @@ create table changes (
   primary key (op_seq, ord)
 ) without rowid;
 create index changes_path on changes (path);
+create index changes_from on changes (from_path) where from_path is not null;
 create table outs (
   op_seq integer not null, path text not null, by_seq integer not null, stage integer not null,
   primary key (op_seq, path)
@@ -411,8 +412,9 @@ export class IndexDb implements Disposable {
       for (const path of selection.paths) values.push(path, path, `${path}/`, `${path}0`)
     }
     if (selection.afterMs !== undefined) {
-      where.push('at_ms >= ?')
-      values.push(selection.afterMs)
+      // The first term finds the place to begin at; by the second alone every change would be looked at.
+      where.push('op_seq >= (select min(seq) from ops where at_ms >= ?) and at_ms >= ?')
+      values.push(selection.afterMs, selection.afterMs)
     }
     if (selection.untilMs !== undefined) {
       where.push('at_ms <= ?')

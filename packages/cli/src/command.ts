@@ -47,7 +47,6 @@ export class Context {
   readonly terminal: Terminal
   readonly version: string
   #workspace: Workspace | undefined
-  #endProgress: (() => void) | undefined
 
   constructor(args: Args, terminal: Terminal, version: string) {
     this.args = args
@@ -77,7 +76,6 @@ export class Context {
 
   #openOptions(): OpenOptions {
     const progress = this.terminal.progress()
-    if (progress !== undefined && 'end' in progress) this.#endProgress = progress.end as () => void
     return {
       explicit: this.args.has('C'),
       onWarning: (text) => this.terminal.warn(`unturn: ${text}`),
@@ -99,7 +97,7 @@ export class Context {
   }
 
   async close(): Promise<void> {
-    this.#endProgress?.()
+    this.terminal.endProgress()
     await this.#workspace?.[Symbol.asyncDispose]()
   }
 }

@@ -19,6 +19,7 @@ export class Terminal {
   readonly #colour: boolean
   readonly #quiet: boolean
   #chunks: string[] = []
+  #bar: ReturnType<typeof progressBar> | undefined
 
   constructor(options: {
     readonly quiet: boolean
@@ -59,11 +60,13 @@ export class Terminal {
   }
 
   warn(text: string): void {
+    this.endProgress()
     if (!this.#quiet) process.stderr.write(`${text}\n`)
   }
 
   /** Waits until everything is written: a pipe may be slow, and exiting early would cut the answer. */
   async flush(): Promise<void> {
+    this.endProgress()
     const text = this.#chunks.join('')
     this.#chunks = []
     if (text === '') return
@@ -75,7 +78,13 @@ export class Terminal {
   /** A bar on stderr, on a terminal only, and only once the work has taken half a second. */
   progress(): Progress | undefined {
     if (this.#quiet || process.stderr.isTTY !== true) return undefined
-    return progressBar((text) => process.stderr.write(text))
+    this.#bar = progressBar((text) => process.stderr.write(text))
+    return this.#bar
+  }
+
+  /** A half-drawn bar must not stand in front of the next line, whoever writes it. */
+  endProgress(): void {
+    this.#bar?.end()
   }
 }
 

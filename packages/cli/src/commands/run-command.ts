@@ -33,6 +33,7 @@ export const runCommand: Command = {
       pid: process.pid,
     })
     const { step } = await workspace.beginStep({ turn, tool: 'run', paths: [], command: shown })
+    context.terminal.endProgress()
     const code = await runChild(context, command)
     await workspace.endStep(step)
     const status: TurnStatus = code === 0 ? 'ok' : code > 128 ? 'interrupted' : 'failed'

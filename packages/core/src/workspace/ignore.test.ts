@@ -184,19 +184,6 @@ test('[W14] matchesName takes a glob for one name', () => {
   expect(hit('', '')).toBe(false)
 })
 
-/** One string instead of the pieces that a template leaves: names from a disk are like that. */
-function flat(path: string): RelPath {
-  return relPathUnchecked(Buffer.from(path, 'latin1').toString('latin1'))
-}
-
-function ruleOfEveryKind(i: number): string {
-  return (
-    [`name${i}`, `*.x${i}`, `/top${i}`, `*~${i}`, `gen${i}*`, `a/**/b${i}`, `dir${i}/`, `[._]s${i}[a-v]`][
-      i % 8
-    ] ?? ''
-  )
-}
-
 const world = mkdtempSync(join(tmpdir(), 'unturn-ignore-'))
 afterAll(() => rmSync(world, { recursive: true, force: true }))
 
@@ -208,7 +195,7 @@ const hermetic = {
   LC_ALL: 'C.UTF-8',
 }
 
-test('[W16] [H1] any rules over any tree get the verdicts of git', () => {
+test('[W16] [scenario H1] any rules over any tree get the verdicts of git', () => {
   const repo = join(world, 'repo')
   mkdirSync(repo)
   execFileSync('git', ['init', '-q', repo], { env: hermetic })

@@ -15,6 +15,8 @@ if (isTooOld(process.versions.node)) {
 } else if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
   process.stdout.write(`${version}\n`)
 } else {
+  const { keepCompiled } = await import('./compiled.ts')
+  keepCompiled(process.env)
   const { main } = await import('./run.ts')
   process.exitCode = await main(version)
 }

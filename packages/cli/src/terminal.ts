@@ -106,7 +106,12 @@ export function progressBar(
     shown = true
     write(`\r\u001b[2K${finished ? '' : barText(report)}`)
   }
-  return Object.assign(draw, { end: () => (shown ? write('\r\u001b[2K') : undefined) })
+  return Object.assign(draw, {
+    end: () => {
+      if (shown) write('\r\u001b[2K')
+      shown = false
+    },
+  })
 }
 
 function barText({ what, done, total }: Parameters<Progress>[0]): string {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { type ByteString, joinRel, type RelPath, relPathUnchecked } from '../values.ts'
+import { type ByteString, joinRel, relPathUnchecked } from '../values.ts'
 import { IgnoreStack, matchesName, parseRules, type RuleList, type Verdict } from './ignore.ts'
 
 const soak = process.env.UNTURN_SOAK !== undefined

@@ -5,7 +5,7 @@ import { chmodSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type BuildOptions, build } from 'esbuild'
+import { type BuildOptions, build, type Plugin } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const cli = join(root, 'packages/cli')
@@ -22,6 +22,37 @@ const common: BuildOptions = {
   define: { UNTURN_VERSION: JSON.stringify(version) },
 }
 
+// Importing a module of Node's runs all of it, and the import itself asks `node:fs` for its streams: a fifth of what
+// `status` takes. Here each is loaded when something of it is first called, and those that are there anyway are not imported.
+const loadedWhenUsed: Plugin = {
+  name: 'loaded-when-used',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: 'node' }))
+    onLoad({ filter: /.*/, namespace: 'node' }, ({ path }) => ({ contents: moduleOfNode(path) }))
+  },
+}
+
+const loadedAnyway = new Set(['node:fs', 'node:os', 'node:path', 'node:url'])
+
+function moduleOfNode(path: string): string {
+  const exported = process.getBuiltinModule(path) as unknown as Readonly<Record<string, unknown>>
+  const names = Object.getOwnPropertyNames(exported).filter((name) => name !== 'default')
+  const isCalled = (name: string) => !loadedAnyway.has(path) && isFunction(exported, name)
+  return [
+    `const load = () => process.getBuiltinModule('${path}')`,
+    'const pick = (name) => load()[name]',
+    ...names.map((name) =>
+      isCalled(name)
+        ? `export function ${name}(...args) { return ${/^[A-Z]/.test(name) ? 'new ' : ''}(load().${name})(...args) }`
+        : `export const ${name} = /* @__PURE__ */ pick('${name}')`,
+    ),
+  ].join('\n')
+}
+
+function isFunction(exported: Readonly<Record<string, unknown>>, name: string): boolean {
+  return typeof Object.getOwnPropertyDescriptor(exported, name)?.value === 'function'
+}
+
 for (const folder of [join(cli, 'dist'), join(core, 'dist')]) rmSync(folder, { recursive: true, force: true })
 
 // Split, so that a command loads only what it needs; the scanner's second thread finds its file beside the others.
@@ -34,6 +65,7 @@ await build({
   outdir: join(cli, 'dist'),
   splitting: true,
   minifySyntax: true,
+  plugins: [loadedWhenUsed],
 })
 chmodSync(join(cli, 'dist/unturn.js'), 0o755)
 

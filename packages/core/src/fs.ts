@@ -38,6 +38,8 @@ export interface Fs {
    * the umask. It is never readable more widely than `perm` on the way. Not synced.
    */
   createFile(path: AbsPath, chunks: Iterable<Uint8Array>, perm: number): void
+  /** Other bytes for a file that nobody reads. Refuses a link. Not synced, and cut off in the middle it is half of both. */
+  overwrite(path: AbsPath, bytes: Buffer): void
   createLink(path: AbsPath, target: ByteString): void
   /** Fails with EEXIST. Sets exactly `perm`, whatever the umask. */
   createFolder(path: AbsPath, perm: number): void

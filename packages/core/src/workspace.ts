@@ -223,6 +223,7 @@ export class Workspace implements AsyncDisposable {
   readonly snapshots: Snapshots = new Snapshots(this)
   readonly #telling: Telling
   #recorded = 0
+  #mostPacks = manyPacks
   /** For the faces' read-only questions and for tests; everything that changes something has a method here. */
   readonly engine: Engine
   readonly #toldBroken = new Set<string>()
@@ -276,7 +277,15 @@ export class Workspace implements AsyncDisposable {
   }
 
   endStep(step: StepId): Promise<readonly ChangeRow[]> {
-    return this.#exclusive((lock) => endStep(this.engine, step, lock))
+    return this.#exclusive(async (lock) => {
+      const changes = await endStep(this.engine, step, lock)
+      // A turn may have thousands of steps, each with a pack of its own, and every lookup asks every pack.
+      if (this.engine.objects.packCount >= this.#mostPacks) {
+        joinPacks(this.engine, lock)
+        this.#mostPacks = Math.max(manyPacks, this.engine.objects.packCount + 16)
+      }
+      return changes
+    })
   }
 
   endTurn(turn: TurnId, status: TurnStatus = 'ok'): Promise<TurnEnd> {
@@ -410,7 +419,6 @@ export class Workspace implements AsyncDisposable {
         userOperations += more.userOperations.length
         bytesAfter = (await this.#repack()).bytesAfter
       }
-      this.engine.log.index.shrink()
       const collected = { dropped, userOperations, bytesBefore: packed.bytesBefore, bytesAfter }
       this.#telling.gc(collected)
       return collected
@@ -637,6 +645,8 @@ function persistStatCache(engine: Engine, options: { readonly always?: boolean }
     )
   }
 }
+
+const manyPacks = 96
 
 // What was asked for is done by now: packs that stay apart are a matter for the next time.
 function joinPacks(engine: Engine, lock: Exclusive): void {

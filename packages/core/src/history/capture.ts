@@ -48,9 +48,10 @@ export async function capture(engine: Engine, wish: CaptureWish, lock: Exclusive
   const { paths } = wish
   const isNarrow = paths !== undefined && !paths.some((path) => isFolder(engine, last, path))
   const seen = isNarrow ? await observePaths(engine, last, paths) : await observe(engine, last, paths)
-  const operations = record(engine, last, seen, wish, lock)
+  const described = record(engine, last, seen, wish, lock)
   seen.remember()
-  for (const operation of operations) await describeOperation(engine, operation)
+  for (const { operation, changes } of described) noteChanges(engine, operation, await changes)
+  const operations = described.map(({ operation }) => operation)
   return { last: { state: seen.state, skipped: seen.skipped, skippedBlob: seen.skippedBlob }, operations }
 }
 
@@ -71,13 +72,18 @@ async function firstCapture(engine: Engine, wish: CaptureWish, lock: Exclusive):
   return capture(engine, wish, lock)
 }
 
+interface Recorded {
+  readonly operation: Operation
+  readonly changes: Promise<readonly NewChange[]>
+}
+
 function record(
   engine: Engine,
   last: LastKnown,
   seen: Observation,
   wish: CaptureWish,
   lock: Exclusive,
-): readonly Operation[] {
+): readonly Recorded[] {
   const flights = engine.flights.list()
   const claims = attribute({
     paths: changedPaths(seen.batch, last.state, seen.state),
@@ -86,7 +92,7 @@ function record(
     adopted: seen.adopted,
   })
   const git = engine.user.position()
-  const operations: Operation[] = []
+  const operations: Recorded[] = []
   let before = last.state
   const all = withClosing(claims, wish.closing)
   all.forEach((claim, at) => {
@@ -98,7 +104,11 @@ function record(
       skipped: isLast ? seen.skippedBlob : last.skippedBlob,
     }
     const missed = missedBy(engine, claim.flight, last, seen)
-    operations.push(engine.log.append(seen.batch, draftOf(claim, wish, missed, git), taken, lock))
+    const unpublished = engine.log.prepare(seen.batch, draftOf(claim, wish, missed, git), taken, lock)
+    // Asked as soon as git can read it: it answers while we wait for the disk.
+    const changes = describeStates(engine, before, after)
+    changes.catch(() => {}) // awaited by the caller, unless something else fails before
+    operations.push({ operation: engine.log.happen(unpublished), changes })
     before = after
   })
   return operations
@@ -228,6 +238,10 @@ export async function describeOperation(engine: Engine, operation: Operation): P
   const before = readState(engine.objects, operation.before)
   const after = readState(engine.objects, operation.after)
   const changes = operation.record.kind === 'baseline' ? [] : await describeStates(engine, before, after)
+  noteChanges(engine, operation, changes)
+}
+
+function noteChanges(engine: Engine, operation: Operation, changes: readonly NewChange[]): void {
   engine.log.index.atomically(() => engine.log.index.describe(operation, changes))
 }
 

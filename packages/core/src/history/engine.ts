@@ -64,7 +64,7 @@ export interface UserRepository {
   rules(): CaptureRules
   tracked(): TrackedFiles | undefined
   /** May git have converted this path's bytes on their way to the disk? Then its blob is not what is there. */
-  mayConvert(gitattributes: readonly RelPath[]): (path: RelPath) => boolean
+  mayConvert(gitattributes: readonly RelPath[]): ((path: RelPath) => boolean) | 'never'
 }
 
 /** The stat cache and what it describes. It only saves work: a missing or old one costs a longer look. */

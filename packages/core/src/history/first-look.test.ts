@@ -7,6 +7,7 @@ import { type Files, Fixture, withMode } from '../testing/workspace.ts'
 async function cloned(files: Files): Promise<Fixture> {
   const fixture = new Fixture({ git: true })
   fixture.git('init', '-q', '-b', 'main')
+  fixture.git('config', 'gc.auto', '0') // or a commit of many files starts one beside ours
   fixture.userWrites(files)
   await sleep(30)
   fixture.git('add', '-A')
@@ -35,6 +36,40 @@ test('[P1] a first capture that borrows takes what is on disk where the index ha
   const before = w.files()
 
   await w.turn('Spoil', { edited: 'x', 'same/a': 'x', 'same/untracked': null, removed: 'x' })
+  await w.undo()
+
+  expect(w.files()).toEqual(before)
+})
+
+test('[P1] a first capture that borrows reads tracked files whose blobs lie in no pack', async () => {
+  await using w = await cloned({ a: 'a\n', 'deep/b': 'b\n' })
+  w.userWrites({ loose: 'l\n', 'deep/loose': 'd\n', 'only/loose': 'o\n', 'only/edited': 'old\n' })
+  await sleep(30)
+  w.git('add', '-A')
+  w.git('commit', '-q', '-m', 'more')
+  w.userWrites({ 'only/edited': 'new\n' })
+  await w.open()
+  await w.workspace.capture()
+  const before = w.files()
+
+  await w.turn('Spoil', { a: 'x', loose: null, 'deep/loose': 'x', 'only/loose': null, 'only/edited': null })
+  await w.undo()
+
+  expect(w.files()).toEqual(before)
+})
+
+test('[P6] a first capture in two threads borrows what one thread would', async () => {
+  const files = Object.fromEntries(
+    Array.from({ length: 400 }, (_, i) => [`f${i % 200}/g/${i}`, `${i}\n`] as const),
+  )
+  await using w = await cloned(files)
+  w.userWrites({ 'f1/g/1': 'edited\n', 'f2/g/2': null, 'f3/new': 'n\n' })
+  await w.open()
+  await w.workspace.capture()
+  const before = w.files()
+
+  const spoilt = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`f${i}/g/${i}`, 'x']))
+  await w.turn('Spoil', { ...spoilt, 'f3/new': null })
   await w.undo()
 
   expect(w.files()).toEqual(before)

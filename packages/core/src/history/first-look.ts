@@ -8,13 +8,13 @@
 
 import type { Attrs } from '../store/attrs.ts'
 import { borrowPacks } from '../store/borrow.ts'
+import { treeOfFiles } from '../store/index-tree.ts'
 import type { ObjectBatch } from '../store/objects.ts'
-import { buildTree, type Leaf } from '../store/trees.ts'
-import { listPacks, type PlainEntry, type TrackedFiles } from '../store/user-git.ts'
-import { type BlobId, nameOf, type RelPath } from '../values.ts'
+import { listPacks, type PlainFiles, plainFilesThat, type TrackedFiles } from '../store/user-git.ts'
+import { type BlobId, type ByteString, nameOf, parentOf, type RelPath, relPathUnchecked } from '../values.ts'
 import { type Content, readContents } from '../workspace/content.ts'
-import type { Looked, Scan, SeenFile } from '../workspace/scan.ts'
-import { type Known, StatCache } from '../workspace/stat-cache.ts'
+import { type Looked, type Scan, type SeenFile, withChanged } from '../workspace/scan.ts'
+import { StatCache } from '../workspace/stat-cache.ts'
 import type { Engine } from './engine.ts'
 import type { LastKnown } from './observe.ts'
 import { stateOf } from './snapshots.ts'
@@ -22,51 +22,122 @@ import { stateOf } from './snapshots.ts'
 /** What the user's index says is there, as far as our store has the bytes. Without a repository: nothing. */
 export interface FirstGuess {
   readonly known: LastKnown
-  readonly entries: readonly PlainEntry[]
-  /** The sizes of the blobs that our store has by now. */
-  readonly sizes: ReadonlyMap<string, number>
+  readonly files: PlainFiles
+  /** Folders that certainly have a file in the guess's tree, at any depth. */
+  readonly folders: ReadonlySet<ByteString>
+  /** The size of a blob that our store has by now. */
+  readonly sizeOf: (blob: string) => number | undefined
+  /** Files whose bytes our store lacks, though the stat cache has them by now. */
+  readonly lacking: PlainFiles
 }
 
-/** Takes over the user's packs, and puts what the index knows into the stat cache. */
-export async function guessFromIndex(engine: Engine, batch: ObjectBatch): Promise<FirstGuess> {
-  const none = new Map<RelPath, number>()
-  const attrs: Attrs = { defaults: engine.defaultPerms, files: none, folders: none, bare: none }
-  const { entries, sizes } = await borrow(engine)
-  const tree = buildTree(batch, leavesOf(entries))
-  engine.stat.cache = StatCache.seeded(seedsOf(entries, attrs))
-  engine.stat.tree = tree
-  engine.stat.attrs = undefined
-  const state = stateOf(tree, attrs, (bytes) => batch.blob(bytes))
-  return { known: { state, skipped: new Map(), skippedBlob: batch.blob(Buffer.alloc(0)) }, entries, sizes }
-}
+/** Puts what the index knows into the stat cache, and takes over the user's packs while the scan has begun. */
+export class FirstLook {
+  readonly #engine: Engine
+  readonly #batch: ObjectBatch
+  readonly #attrs: Attrs
+  readonly #plain: PlainFiles
+  #guess: Promise<FirstGuess> | undefined
 
-// The index does not know the permission bits. A file that has others than usual counts as changed, and is looked at.
-function* seedsOf(
-  entries: readonly PlainEntry[],
-  { defaults }: Attrs,
-): Iterable<Known & { readonly path: RelPath }> {
-  for (const { path, id, executable, size, mtimeMs, ctimeMs, ino } of entries) {
-    const perm = executable ? defaults.exec : defaults.file
-    yield { path, kind: 'file', perm, size, mtimeMs, ctimeMs, ino, blob: id as BlobId }
+  constructor(engine: Engine, batch: ObjectBatch) {
+    const none = new Map<RelPath, number>()
+    this.#engine = engine
+    this.#batch = batch
+    this.#attrs = { defaults: engine.defaultPerms, files: none, folders: none, bare: none }
+    this.#plain = plainFilesOf(engine)
+    engine.stat.cache = StatCache.seeded({ ...this.#plain, perms: permsOf(this.#plain, this.#attrs) })
+    engine.stat.tree = undefined
+    engine.stat.attrs = undefined
+  }
+
+  guess(): Promise<FirstGuess> {
+    this.#guess ??= this.#borrow()
+    return this.#guess
+  }
+
+  /** The scan compared with all that the index has. What our store lacks of it has to be read like a change. */
+  async complete(scan: Scan): Promise<Scan> {
+    const { lacking } = await this.guess()
+    if (lacking.stats.length === 0) return scan
+    const { cache } = this.#engine.stat
+    const done = new Set<RelPath>([...scan.changed.map(({ path }) => path), ...scan.gone])
+    const unread: SeenFile[] = []
+    for (const [file, path] of pathsOf(lacking)) {
+      cache.forget(path) // it must not vouch for bytes that nobody may ever read
+      if (!done.has(path)) unread.push(seenAs(lacking, file, path, this.#attrs, scan.startedMs))
+    }
+    return withChanged(scan, unread)
+  }
+
+  async #borrow(): Promise<FirstGuess> {
+    const plain = this.#plain
+    const sizes = await sizesOf(this.#engine, plain)
+    const isBorrowed = (file: number) => sizes[file] === plain.stats[file * 4]
+    const hasAll = sizes.every((_, file) => isBorrowed(file))
+    const files = hasAll ? plain : plainFilesThat(plain, isBorrowed)
+    const lacking = hasAll ? noFiles : plainFilesThat(plain, (file) => !isBorrowed(file))
+    const tree = treeOfFiles(this.#batch, files)
+    const state = stateOf(tree, this.#attrs, (bytes) => this.#batch.blob(bytes))
+    const known = { state, skipped: new Map(), skippedBlob: this.#batch.blob(Buffer.alloc(0)) }
+    const folders = new Set(this.#engine.stat.cache.knownFolders())
+    for (const [, path] of pathsOf(lacking))
+      for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) folders.delete(folder)
+    return { known, files, folders, sizeOf: sizesById(plain, sizes), lacking }
   }
 }
 
-function* leavesOf(entries: readonly PlainEntry[]): Iterable<readonly [RelPath, Leaf]> {
-  for (const { path, id, executable } of entries)
-    yield [path, { mode: executable ? '100755' : '100644', blob: id as BlobId }]
+/** As the scan saw it: its stat was the one in the index, and its permission bits were the usual ones. */
+function seenAs(files: PlainFiles, file: number, path: RelPath, attrs: Attrs, lookedMs: number): SeenFile {
+  const [size = 0, mtimeMs = 0, ctimeMs = 0, ino = 0] = files.stats.subarray(file * 4, file * 4 + 4)
+  const perm = files.executable[file] === 1 ? attrs.defaults.exec : attrs.defaults.file
+  return { path, kind: 'file', perm, size, mtimeMs, ctimeMs, ino, lookedMs }
 }
 
-async function borrow(engine: Engine): Promise<Pick<FirstGuess, 'entries' | 'sizes'>> {
-  const git = engine.user.find()
+// The index does not know the permission bits. A file that has others than usual counts as changed, and is looked at.
+function permsOf({ executable }: PlainFiles, { defaults }: Attrs): Uint16Array {
+  return new Uint16Array(executable).map((isExecutable) =>
+    isExecutable === 1 ? defaults.exec : defaults.file,
+  )
+}
+
+function plainFilesOf(engine: Engine): PlainFiles {
   const tracked = engine.user.tracked()
-  if (git === undefined || git.objectFormat !== 'sha1' || tracked === undefined)
-    return { entries: [], sizes: new Map() }
+  if (tracked === undefined) return noFiles
   // The second thread takes a while to start; it will be needed soon, and does so beside this one.
   if (tracked.count >= engine.scanner.helperOptions.comparedFiles) engine.scanner.helper()
-  const entries = tracked.plainEntries()
-  const ids = entries.map((entry) => entry.id)
-  const sizes = await borrowPacks(engine.git, engine.objects, listPacks(git), ids)
-  return { entries: entries.filter(({ id, size }) => sizes.get(id) === size), sizes }
+  return tracked.plainFiles()
+}
+
+async function sizesOf(engine: Engine, plain: PlainFiles): Promise<Float64Array> {
+  const git = engine.user.find()
+  // The repository went away since its index was read: nothing can be borrowed any more.
+  if (git === undefined || git.objectFormat !== 'sha1')
+    return new Float64Array(plain.stats.length / 4).fill(-1)
+  return await borrowPacks(engine.git, engine.objects, listPacks(git), plain.ids)
+}
+
+const noFiles: PlainFiles = {
+  paths: { bytes: new Uint8Array(), starts: new Uint32Array(), ends: new Uint32Array() },
+  ids: new Uint8Array(),
+  executable: new Uint8Array(),
+  stats: new Float64Array(),
+}
+
+// Asked about files that differ from the guess: mostly there is none, and then nothing is put together.
+function sizesById({ ids }: PlainFiles, sizes: Float64Array): FirstGuess['sizeOf'] {
+  let byId: Map<string, number> | undefined
+  const all = () => {
+    const found = new Map<string, number>()
+    for (let file = 0; file < sizes.length; file++) {
+      const id = Buffer.from(ids.buffer, ids.byteOffset + file * 20, 20).toString('hex')
+      if (sizes[file] !== -1) found.set(id, sizes[file] ?? 0)
+    }
+    return found
+  }
+  return (blob) => {
+    byId ??= all()
+    return byId.get(blob)
+  }
 }
 
 /** The contents of what differs from the guess, and of what git may have converted on its way to the disk. */
@@ -115,17 +186,22 @@ function attributeFiles(scan: Scan, tracked: TrackedFiles): readonly RelPath[] {
   return [...found]
 }
 
+type MayConvert = ReturnType<Engine['user']['mayConvert']>
+
 /** Files that look clean to the index, but whose blob may not be what is on disk. */
-function mayBeConverted(
-  scan: Scan,
-  guess: FirstGuess,
-  mayConvert: (path: RelPath) => boolean,
-): readonly RelPath[] {
+function mayBeConverted(scan: Scan, guess: FirstGuess, mayConvert: MayConvert): readonly RelPath[] {
+  if (mayConvert === 'never') return []
   const doubtful = new Set<RelPath>()
-  for (const { path } of guess.entries) if (mayConvert(path)) doubtful.add(path)
+  for (const [, path] of pathsOf(guess.files)) if (mayConvert(path)) doubtful.add(path)
   for (const { path } of scan.changed) doubtful.delete(path)
   for (const path of scan.gone) doubtful.delete(path)
   return [...doubtful]
+}
+
+function* pathsOf({ paths }: PlainFiles): Iterable<readonly [file: number, path: RelPath]> {
+  const bytes = Buffer.from(paths.bytes.buffer, paths.bytes.byteOffset, paths.bytes.length)
+  for (const [file, start] of paths.starts.entries())
+    yield [file, relPathUnchecked(bytes.toString('latin1', start, paths.ends[file]))]
 }
 
 /** Of the changed files those that differ from the guess in nothing that git keeps: in permission bits, say. */
@@ -133,12 +209,13 @@ function cleanFiles(
   files: readonly SeenFile[],
   tracked: TrackedFiles,
   guess: FirstGuess,
-  mayConvert: (path: RelPath) => boolean,
+  mayConvert: MayConvert,
 ): ReadonlyMap<SeenFile, BlobId> {
   const clean = new Map<SeenFile, BlobId>()
   for (const file of files) {
     const blob = file.kind === 'file' ? tracked.cleanBlob(file.path, file) : undefined
-    if (blob === undefined || guess.sizes.get(blob) !== file.size || mayConvert(file.path)) continue
+    if (blob === undefined || guess.sizeOf(blob) !== file.size) continue
+    if (mayConvert !== 'never' && mayConvert(file.path)) continue
     clean.set(file, blob as BlobId)
   }
   return clean

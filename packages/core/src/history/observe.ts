@@ -18,6 +18,7 @@ import {
 } from '../store/trees.ts'
 import {
   type BlobId,
+  type ByteString,
   parentOf,
   type RelPath,
   relPathUnchecked,
@@ -27,7 +28,7 @@ import {
 import { type Content, readContents } from '../workspace/content.ts'
 import { isFolderSignature, type Scan, type SeenFile, signatureOf } from '../workspace/scan.ts'
 import type { Engine } from './engine.ts'
-import { firstContents, guessFromIndex, sinkOf } from './first-look.ts'
+import { FirstLook, firstContents, sinkOf } from './first-look.ts'
 import { readState, type State, stateOf } from './snapshots.ts'
 
 /** What the last operation left behind: the state that the next one begins with. */
@@ -67,22 +68,27 @@ export async function observe(
   named: readonly RelPath[] = [],
 ): Promise<Observation> {
   const batch = engine.objects.newBatch()
-  const first = last === undefined ? await guessFromIndex(engine, batch) : undefined
-  const known = last ?? first?.known
-  if (known === undefined) throw new Error('unreachable: there is a last state or a first guess')
-  const cached = alignCache(engine, known.state) ? undefined : new Map(engine.stat.cache.folders())
-  const scan = await engine.scanner.scan(engine.stat.cache, engine.user.rules(), {
+  const first = last === undefined ? new FirstLook(engine, batch) : undefined
+  const hasSameFolders = last !== undefined && alignCache(engine, last.state)
+  const cached = hasSameFolders ? undefined : new Map(engine.stat.cache.folders())
+  const looked = await engine.scanner.scan(engine.stat.cache, engine.user.rules(), {
     named,
     onProgress: (done) => engine.progress?.({ what: 'looking', done }),
+    meanwhile: () => first?.guess(),
   })
+  const scan = (await first?.complete(looked)) ?? looked
+  const guess = await first?.guess()
+  const known = last ?? guess?.known
+  if (known === undefined) throw new Error('unreachable: there is a last state or a first guess')
   const contents =
-    first === undefined
+    guess === undefined
       ? await readInto(engine, scan.changed, batch)
-      : await firstContents(engine, scan, first, batch)
+      : await firstContents(engine, scan, guess, batch)
   const seen = sort(contents)
   const skipped = skippedListOf(scan, seen.unreadable)
   const folders = scan.folders === 'unchanged' ? (cached ?? 'unchanged') : scan.folders
-  const state = nextState(batch, known.state, seen.files, [...scan.gone, ...seen.gone], folders)
+  const gone = [...scan.gone, ...seen.gone]
+  const state = nextState(batch, known.state, { files: seen.files, gone, folders, filled: guess?.folders })
   return {
     state,
     batch,
@@ -91,7 +97,7 @@ export async function observe(
     adopted: adoptedBy(seen.files, known),
     missedSince: (before) => missedBetween(before, skipped, seen.files),
     remember: () => {
-      engine.scanner.settle(engine.stat.cache, seen.files, [...scan.gone, ...seen.gone], scan)
+      engine.scanner.settle(engine.stat.cache, seen.files, gone, scan)
       engine.stat.tree = state.tree
       engine.stat.attrs = state.snapshot.attrs
     },
@@ -111,11 +117,12 @@ export async function observePaths(
     (look): look is SeenFile => 'kind' in look && (look.kind === 'file' || look.kind === 'link'),
   )
   const seen = sort(await readInto(engine, files, batch))
-  const gone = looks
+  const vanished = looks
     .filter((look) => 'kind' in look && (look.kind === 'gone' || look.kind === 'folder'))
     .map((look) => look.path)
     .filter((path) => findLeaf(batch, last.state.tree, path) !== undefined)
-  const state = nextState(batch, last.state, seen.files, [...gone, ...seen.gone], 'unchanged', engine)
+  const gone = [...vanished, ...seen.gone]
+  const state = nextState(batch, last.state, { files: seen.files, gone, folders: 'unchanged' }, engine)
   const cameOrWent = diffTrees(batch, last.state.tree, state.tree).some(isOfOneSide)
   return {
     state,
@@ -125,7 +132,7 @@ export async function observePaths(
     adopted: adoptedBy(seen.files, last),
     missedSince: () => [],
     remember: () => {
-      engine.scanner.settle(engine.stat.cache, seen.files, [...gone, ...seen.gone])
+      engine.scanner.settle(engine.stat.cache, seen.files, gone)
       engine.stat.tree = state.tree
       engine.stat.attrs = hasSameFolders && !cameOrWent ? state.snapshot.attrs : undefined
     },
@@ -213,19 +220,12 @@ function leafOf({ seen, blob }: { readonly seen: SeenFile; readonly blob: BlobId
   return { mode: (seen.perm & 0o100) === 0 ? '100644' : '100755', blob }
 }
 
-function nextState(
-  batch: ObjectBatch,
-  last: State,
-  files: Sorted['files'],
-  gone: readonly RelPath[],
-  folders: Scan['folders'],
-  engine?: Engine,
-): State {
+function nextState(batch: ObjectBatch, last: State, seen: Seen, engine?: Engine): State {
   const edits = new Map<RelPath, Leaf | undefined>()
-  for (const path of gone) edits.set(path, undefined)
-  for (const file of files) edits.set(file.seen.path, leafOf(file))
+  for (const path of seen.gone) edits.set(path, undefined)
+  for (const file of seen.files) edits.set(file.seen.path, leafOf(file))
   const tree = last.tree === emptyTree ? treeOf(batch, edits) : editTree(batch, last.tree, edits)
-  const attrs = nextAttrs(batch, last.attrs, { tree, files, gone, folders }, engine)
+  const attrs = nextAttrs(batch, last.attrs, { ...seen, tree }, engine)
   return attrs === last.attrs && tree === last.tree
     ? last
     : stateOf(tree, attrs, (bytes) => batch.blob(bytes))
@@ -238,17 +238,22 @@ function treeOf(batch: ObjectBatch, edits: ReadonlyMap<RelPath, Leaf | undefined
   return buildTree(batch, leaves)
 }
 
-interface SeenAttrs {
-  readonly tree: State['tree']
+interface Seen {
   readonly files: Sorted['files']
   readonly gone: readonly RelPath[]
   readonly folders: Scan['folders']
+  /** Folders that had a file in them, at any depth, before those that are gone went. */
+  readonly filled?: ReadonlySet<ByteString> | undefined
+}
+
+interface SeenAttrs extends Seen {
+  readonly tree: State['tree']
 }
 
 function nextAttrs(batch: ObjectBatch, last: Attrs, seen: SeenAttrs, engine: Engine | undefined): Attrs {
   const files = nextFilePerms(last, seen)
   if (seen.folders !== 'unchanged')
-    return { ...last, files, ...foldersOf(batch, last, seen.tree, seen.folders) }
+    return { ...last, files, ...foldersOf(last, seen.folders, hasFiles(batch, seen)) }
   const bare = nextBare(batch, last, seen, engine)
   return files === last.files && bare === last.bare ? last : { ...last, files, bare }
 }
@@ -265,18 +270,25 @@ function nextFilePerms(last: Attrs, seen: SeenAttrs): Attrs['files'] {
 }
 
 function foldersOf(
-  batch: ObjectBatch,
   last: Attrs,
-  tree: State['tree'],
   folders: ReadonlyMap<RelPath, number>,
+  hasFiles: (folder: RelPath) => boolean,
 ): Pick<Attrs, 'folders' | 'bare'> {
   const unusual = new Map<RelPath, number>()
   const bare = new Map<RelPath, number>()
   for (const [path, perm] of folders) {
-    if (!hasFolder(batch, tree, path)) bare.set(path, perm)
+    if (!hasFiles(path)) bare.set(path, perm)
     else if (perm !== last.defaults.folder) unusual.set(path, perm)
   }
   return { folders: unusual, bare }
+}
+
+// A first look knows most folders to be filled: to read each tree again would take longer than to make it.
+function hasFiles(batch: ObjectBatch, seen: SeenAttrs): (folder: RelPath) => boolean {
+  const filled = new Set(seen.filled)
+  for (const path of seen.gone)
+    for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) filled.delete(folder)
+  return (folder) => filled.has(folder) || hasFolder(batch, seen.tree, folder)
 }
 
 // The same folders are there as before, but one may have lost its last captured file, or got its first.

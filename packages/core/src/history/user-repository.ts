@@ -82,9 +82,9 @@ export class DiskRepository implements UserRepository {
     return git === undefined ? undefined : this.#readIndex(git).files
   }
 
-  mayConvert(gitattributes: readonly RelPath[]): (path: RelPath) => boolean {
+  mayConvert(gitattributes: readonly RelPath[]): ReturnType<UserRepository['mayConvert']> {
     const attributes = Attributes.read(this.find(), this.#root, this.#env, gitattributes)
-    return (path) => attributes.mayConvert(path)
+    return attributes.isEmpty ? 'never' : (path) => attributes.mayConvert(path)
   }
 
   #readIndex(git: UserGit) {

@@ -56,7 +56,7 @@ function sessionView(engine: Engine, session: SessionRow, isActive: boolean): Se
 }
 
 export function storeSize(engine: Engine): StoreSize {
-  const packs = engine.objects.packs()
+  const packs = engine.objects.packSizes().filter((pack) => pack.bytes > 0)
   const own = packs.filter((pack) => !pack.borrowed)
   const sum = (list: typeof packs) => list.reduce((bytes, pack) => bytes + pack.bytes, 0)
   return { bytes: sum(own), borrowedBytes: sum(packs) - sum(own), packs: packs.length }

@@ -37,6 +37,8 @@ export interface Flight {
   readonly implicit: boolean
 }
 
+const sparePrefix = 'spare-'
+
 export class Flights {
   readonly #fs: Fs
   readonly #folder: AbsPath
@@ -64,24 +66,37 @@ export class Flights {
     const path = this.#pathOf(flight.step)
     const temporary = joinAbs(this.#folder, `tmp-${flight.step}`)
     const json = JSON.stringify({ ...flight, paths: flight.paths.map(textOfBytes) })
-    this.#unlinkIfThere(temporary)
-    this.#fs.createFile(temporary, [Buffer.from(json, 'utf8')], 0o600)
+    this.#write(temporary, Buffer.from(json, 'utf8'))
     this.#fs.syncFile(temporary)
     this.#fs.rename(temporary, path)
     this.#fs.syncFolder(this.#folder)
   }
 
+  /** To remove a file takes longer than the rest of a small step on many disks: it is kept for the next one. */
   end(step: StepId): void {
-    this.#unlinkIfThere(this.#pathOf(step))
+    this.#ifThere(() => this.#fs.rename(this.#pathOf(step), joinAbs(this.#folder, `${sparePrefix}${step}`)))
+  }
+
+  #write(path: AbsPath, bytes: Buffer): void {
+    const spare = this.#fs.readFolder(this.#folder).find((name) => name.startsWith(sparePrefix))
+    if (spare === undefined) {
+      this.#ifThere(() => this.#fs.unlink(path))
+      this.#fs.createFile(path, [bytes], 0o600)
+      return
+    }
+    // Until then a power cut could bring back the name it had in flight, with the bytes of this one.
+    this.#fs.syncFolder(this.#folder)
+    this.#fs.rename(joinAbs(this.#folder, spare), path)
+    this.#fs.overwrite(path, bytes)
   }
 
   #pathOf(step: StepId): AbsPath {
     return joinAbs(this.#folder, `${step}.json`)
   }
 
-  #unlinkIfThere(path: AbsPath): void {
+  #ifThere(work: () => void): void {
     try {
-      this.#fs.unlink(path)
+      work()
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') throw error
     }

@@ -177,8 +177,11 @@ export class Log implements Disposable {
   }
 
   append(batch: ObjectBatch, draft: Draft, taken: Taken, lock: Exclusive): Operation {
-    const unpublished = this.prepare(batch, draft, taken, lock)
-    const { commit, ref, operation } = unpublished
+    return this.happen(this.prepare(batch, draft, taken, lock))
+  }
+
+  /** Makes an operation happen that has just been prepared, under the same lock. */
+  happen({ commit, ref, operation }: Unpublished): Operation {
     this.#moveRef(ref, commit)
     this.#index.atomically(() => this.#index.project(operation, ref))
     this.#rememberRefs()

@@ -17,8 +17,8 @@ export interface UserPack {
 const mostCopiedBytes = 256 * 1024 * 1024
 
 /**
- * Takes over the packs that hold one of the `wanted` blobs, and gives the size of every wanted blob that our
- * store has from then on. A blob that is not in the answer has to be read from disk.
+ * Takes over the packs that hold one of the wanted blobs, and gives the size of each one that our store has from
+ * then on. A blob with -1 for an answer has to be read from disk. `ids` has 20 bytes for each.
  *
  * The size of a whole blob stands in front of it in the pack. That of a delta is inside its stream: git is asked.
  */
@@ -26,48 +26,56 @@ export async function borrowPacks(
   git: Git,
   store: ObjectStore,
   packs: readonly UserPack[],
-  wanted: Iterable<string>,
-): Promise<ReadonlyMap<string, number>> {
-  const ids = [...new Set(wanted)].filter((id) => /^[0-9a-f]{40}$/.test(id))
+  ids: Uint8Array,
+): Promise<Float64Array> {
   const useful = usefulPacks(store.fs, packs, ids)
-  const sizes = new Map<string, number>()
+  const sizes = new Float64Array(ids.length / 20).fill(-1)
   if (canLink(store, useful) || bytesOf(store.fs, useful) <= mostCopiedBytes) {
     for (const pack of useful) if (adopt(store, pack)) readSizes(pack, sizes)
   }
-  const unsure = ids.filter((id) => !sizes.has(id) && store.hasPacked(id as ObjectId))
-  await askSizes(git, unsure, sizes)
+  await askSizes(git, store, ids, sizes)
   return sizes
 }
 
 /** A pack with the wanted blobs in it that no larger one has. */
 interface UsefulPack extends UserPack {
   readonly reader: PackReader
+  /** Numbers of wanted blobs, and the place of each in the pack. */
+  readonly blobs: readonly number[]
   readonly places: readonly number[]
 }
 
-function usefulPacks(fs: Fs, packs: readonly UserPack[], wanted: readonly string[]): readonly UsefulPack[] {
+function usefulPacks(fs: Fs, packs: readonly UserPack[], ids: Uint8Array): readonly UsefulPack[] {
   const largestFirst = packs.toSorted((a, b) => bytesOf(fs, [b]) - bytesOf(fs, [a]))
   const useful: UsefulPack[] = []
-  let left = wanted
+  let left = Array.from({ length: ids.length / 20 }, (_, blob) => blob)
   for (const pack of largestFirst) {
     const reader = left.length === 0 ? undefined : openReader(fs, pack)
     if (reader === undefined) continue
+    const blobs: number[] = []
     const places: number[] = []
-    left = left.filter((id) => {
-      const place = reader.find(id as ObjectId)
-      if (place >= 0) places.push(place)
-      return place < 0
-    })
-    if (places.length > 0) useful.push({ ...pack, reader, places })
+    const lacking: number[] = []
+    for (const blob of left) {
+      const place = reader.findBytes(ids, blob * 20)
+      if (place < 0) lacking.push(blob)
+      else {
+        blobs.push(blob)
+        places.push(place)
+      }
+    }
+    left = lacking
+    if (places.length > 0) useful.push({ ...pack, reader, blobs, places })
   }
   return useful
 }
 
 /** The sizes of whole blobs. */
-function readSizes({ reader, places }: UsefulPack, sizes: Map<string, number>): void {
+function readSizes({ reader, blobs, places }: UsefulPack, sizes: Float64Array): void {
   try {
-    for (const { place, kind, size } of reader.heads(places))
-      if (kind === 'blob') sizes.set(reader.idAt(place), size)
+    const found = reader.blobSizes(places)
+    blobs.forEach((blob, i) => {
+      sizes[blob] = found[i] ?? -1
+    })
   } catch (error) {
     if (!isGone(error)) throw error
   }
@@ -116,12 +124,21 @@ function canLink(store: ObjectStore, packs: readonly UserPack[]): boolean {
   return true
 }
 
-async function askSizes(git: Git, ids: readonly string[], sizes: Map<string, number>): Promise<void> {
-  if (ids.length === 0) return
+async function askSizes(git: Git, store: ObjectStore, ids: Uint8Array, sizes: Float64Array): Promise<void> {
+  const bytes = Buffer.from(ids.buffer, ids.byteOffset, ids.length)
+  const unsure = new Map<string, number[]>()
+  for (let blob = 0; blob < sizes.length; blob += 1) {
+    if (sizes[blob] !== -1) continue
+    const id = bytes.toString('hex', blob * 20, blob * 20 + 20)
+    const same = unsure.get(id)
+    if (same !== undefined) same.push(blob)
+    else if (store.hasPacked(id as ObjectId)) unsure.set(id, [blob])
+  }
+  if (unsure.size === 0) return
   const args = ['cat-file', '--batch-check=%(objectname) %(objecttype) %(objectsize)', '--buffer']
-  const run = await git.run(args, { input: `${ids.join('\n')}\n` })
+  const run = await git.run(args, { input: `${[...unsure.keys()].join('\n')}\n` })
   for (const line of run.stdout.toString('latin1').split('\n')) {
     const match = /^([0-9a-f]{40}) blob ([0-9]+)$/.exec(line)
-    if (match?.[1] !== undefined) sizes.set(match[1], Number(match[2]))
+    for (const blob of unsure.get(match?.[1] ?? '') ?? []) sizes[blob] = Number(match?.[2])
   }
 }

@@ -94,7 +94,7 @@ export class Coprocess {
   readonly #args: readonly string[]
   readonly #spawn: () => ChildProcessWithoutNullStreams
   #child: ChildProcessWithoutNullStreams | undefined
-  #queue: Promise<unknown> = Promise.resolve()
+  #queue: Promise<void> | undefined
   #disposed = false
 
   constructor(args: readonly string[], start: () => ChildProcessWithoutNullStreams) {
@@ -107,8 +107,14 @@ export class Coprocess {
    * stand in the answer. Fails with `git-failed` if git ends before; the next call starts a new one.
    */
   exchange(request: string, end: string): Promise<Buffer> {
-    const answer = this.#queue.then(() => this.#exchangeNow(request, end))
-    this.#queue = answer.catch(() => undefined) // the caller of that exchange has the failure
+    const ask = () => this.#exchangeNow(request, end)
+    // At once where nobody waits: git then works while its caller does.
+    const answer = this.#queue === undefined ? ask() : this.#queue.then(ask)
+    const over = () => {
+      if (this.#queue === ended) this.#queue = undefined
+    }
+    const ended: Promise<void> = answer.then(over, over) // the caller of that exchange has the failure
+    this.#queue = ended
     return answer
   }
 

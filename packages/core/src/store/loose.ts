@@ -1,6 +1,6 @@
 /** Loose objects: one file each. We write none, but git does (merge-tree, gc), and we read them. */
 
-import { constants, inflateSync } from 'node:zlib'
+import { inflateSync } from 'node:zlib'
 import { errorCode, type Fs } from '../fs.ts'
 import { type AbsPath, joinAbs, type ObjectId } from '../values.ts'
 import { storeDamaged } from './damage.ts'
@@ -35,7 +35,7 @@ export function readLoose(fs: Fs, objects: AbsPath, id: ObjectId): RawContent {
 
 function inflatedFile(deflated: Buffer, id: ObjectId): Buffer {
   try {
-    return inflateSync(deflated, { maxOutputLength: largestObject, finishFlush: constants.Z_FINISH })
+    return inflateSync(deflated, { maxOutputLength: largestObject })
   } catch (error) {
     if (errorCode(error) === undefined) throw error
     throw storeDamaged('a loose object is damaged', id, error)

@@ -24,7 +24,7 @@ import { type Commit, parseCommit, serializeCommit } from './commits.ts'
 import { internalError, storeDamaged } from './damage.ts'
 import { layOutRepository } from './layout.ts'
 import { looseFolders, looseIds, loosePath, readLoose } from './loose.ts'
-import { inflated, PackReader, type RawContent } from './pack-reader.ts'
+import { inflated, leadOf, PackReader, type RawContent } from './pack-reader.ts'
 import {
   type BuiltPack,
   buildPack,
@@ -151,6 +151,11 @@ export class ObjectStore implements Objects, Disposable {
     return entries
   }
 
+  /** The next capture begins with the trees that this one has made. */
+  keepTree(id: TreeId, entries: readonly TreeEntry[]): void {
+    this.#trees.keep(id, entries)
+  }
+
   readCommit(id: CommitId): Commit {
     return parseCommit(this.#readKind('commit', id), id)
   }
@@ -188,6 +193,10 @@ export class ObjectStore implements Objects, Disposable {
     return [...this.#readers()]
       .filter((pack) => this.#isUsable(pack))
       .map((pack) => ({ ...this.#sizeOf(pack.name), objects: pack.count }))
+  }
+
+  get packCount(): number {
+    return this.#packs.size
   }
 
   /** Names and sizes alone, without opening any pack. */
@@ -345,12 +354,13 @@ export class ObjectStore implements Objects, Disposable {
   }
 
   *#placesOf(id: ObjectId): IterableIterator<readonly [PackReader, number]> {
+    const lead = leadOf(id)
     const recent = this.#recent
-    const inRecent = recent?.find(id) ?? -1
+    const inRecent = recent?.find(id, lead) ?? -1
     if (recent !== undefined && inRecent >= 0) yield [recent, inRecent]
     for (const reader of this.#readers()) {
       if (reader === recent) continue
-      const place = reader.find(id)
+      const place = reader.find(id, lead)
       if (place < 0) continue
       this.#recent = reader
       yield [reader, place]
@@ -472,6 +482,13 @@ export class ObjectBatch implements Objects {
     return id
   }
 
+  /** For a caller that has written the bytes itself, in git's order. They may change after this call. */
+  writtenTree(bytes: Uint8Array): TreeId {
+    const id = objectId('tree', bytes)
+    this.#add('tree', id, bytes)
+    return id
+  }
+
   commit(commit: Commit): CommitId {
     const bytes = serializeCommit(commit)
     const id = objectId('commit', bytes)
@@ -530,6 +547,7 @@ export class ObjectBatch implements Objects {
 
   #writeOut(): void {
     this.#store.addPack(buildPack([...this.#pending.values()]))
+    for (const [id, entries] of this.#trees.all()) this.#store.keepTree(id, entries)
     this.#pending = new Map()
     this.#pendingBytes = 0
   }
@@ -582,7 +600,12 @@ class TreeCache {
     return entries
   }
 
+  all(): Iterable<readonly [TreeId, readonly TreeEntry[]]> {
+    return this.#trees
+  }
+
   keep(id: TreeId, entries: readonly TreeEntry[]): void {
+    if (this.#trees.has(id)) return
     if (entries.length > this.#most) return
     this.#trees.set(id, entries)
     this.#entries += entries.length
@@ -599,8 +622,9 @@ class TreeCache {
   }
 }
 
-// Coarse clocks of file systems, with room to spare.
-const tickMs = 1100
+// Coarse clocks of file systems, with room to spare. Where a time has a fraction, the clock ticks many times a second.
+const tickMs = 20
+const wholeTickMs = 1100
 
 /** Remembers when folders were listed, so that looking for what is not there costs two lstats. */
 class Listing {
@@ -615,7 +639,7 @@ class Listing {
   begin(fs: Fs): void {
     this.#times = this.#readTimes(fs)
     // A file that arrives within the same tick as the last one leaves the folder's time as it was.
-    this.#isYoung = this.#times.some((time) => Date.now() - time < tickMs)
+    this.#isYoung = this.#times.some((time) => Date.now() - time < (time % 1000 === 0 ? wholeTickMs : tickMs))
   }
 
   forget(): void {

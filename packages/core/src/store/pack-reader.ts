@@ -53,10 +53,9 @@ interface Entry {
   readonly baseId: ObjectId | undefined
 }
 
-export interface ObjectHead {
-  readonly place: number
-  readonly kind: AnyKind | 'delta'
-  readonly size: number
+/** The first four bytes of an id, as a number; who asks many packs works it out once. */
+export function leadOf(id: ObjectId): number {
+  return Number.parseInt(id.slice(0, 8), 16)
 }
 
 /** One pack and its index. The index is read and checked at once, the pack when an object is found in it. */
@@ -96,8 +95,7 @@ export class PackReader {
   }
 
   /** The object's place in the index, or -1. Touches no disk. */
-  find(id: ObjectId): number {
-    const lead = Number.parseInt(id.slice(0, 8), 16)
+  find(id: ObjectId, lead = leadOf(id)): number {
     const first = lead >>> 24
     let low = first === 0 ? 0 : this.#idx.readUInt32BE(8 + (first - 1) * 4)
     let high = this.#idx.readUInt32BE(8 + first * 4)
@@ -110,6 +108,30 @@ export class PackReader {
       else high = middle
     }
     return -1
+  }
+
+  /** The same for an id that stands among other bytes: 100,000 of them as strings would take longer than the search. */
+  findBytes(bytes: Uint8Array, at: number): number {
+    const first = bytes[at] ?? 0
+    let low = first === 0 ? 0 : this.#idx.readUInt32BE(8 + (first - 1) * 4)
+    let high = this.#idx.readUInt32BE(8 + first * 4)
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const order = this.#compareBytes(middle, bytes, at)
+      if (order === 0) return middle
+      if (order < 0) low = middle + 1
+      else high = middle
+    }
+    return -1
+  }
+
+  #compareBytes(place: number, bytes: Uint8Array, at: number): number {
+    const start = idsAt + place * 20
+    for (let i = 1; i < 20; i += 1) {
+      const difference = (this.#idx[start + i] ?? 0) - (bytes[at + i] ?? 0)
+      if (difference !== 0) return difference
+    }
+    return 0
   }
 
   idAt(place: number): ObjectId {
@@ -137,17 +159,27 @@ export class PackReader {
       yield { id: this.idAt(place), bytes: (sorted[at + 1]?.offset ?? end) - offset }
   }
 
-  /** What stands in front of these objects, in the order of the pack. The size of a delta is its stream's, not the object's. */
-  *heads(places: readonly number[]): IterableIterator<ObjectHead> {
+  /** The size of each whole blob; -1 for all else. That of a delta is inside its stream, and not looked for. */
+  blobSizes(places: readonly number[]): Float64Array {
     const end = this.size() - 20
-    const sorted = places.map((place) => ({ place, offset: this.#offsetAt(place) }))
-    for (const { place, offset } of sorted.sort((a, b) => a.offset - b.offset)) {
-      if (offset < 12 || offset >= end) throw storeDamaged(`${this.name} has an offset outside the pack`)
-      const cursor = new Cursor(this.#readPart(offset, Math.min(mostHeadBytes, end - offset)), this.name)
-      const first = cursor.next()
-      const size = cursor.restOfSize(first)
-      yield { place, kind: kinds[typeOf(first)] ?? 'delta', size }
+    // In the order of the pack, so that it is read in a few large pieces.
+    const unsorted = new Float64Array(places.map((place) => this.#offsetAt(place)))
+    const offsets = unsorted.toSorted()
+    const sizes = new Float64Array(offsets.length)
+    for (let at = 0; at < offsets.length; at += 1) {
+      const offset = offsets[at] ?? 0
+      if (offset === offsets[at - 1]) sizes[at] = sizes[at - 1] ?? -1
+      else sizes[at] = this.#blobSizeAt(offset, end)
     }
+    return unsorted.map((offset) => sizes[lowerBound(offsets, offset)] ?? -1)
+  }
+
+  #blobSizeAt(offset: number, end: number): number {
+    if (offset < 12 || offset >= end) throw storeDamaged(`${this.name} has an offset outside the pack`)
+    const cursor = new Cursor(this.#readPart(offset, Math.min(mostHeadBytes, end - offset)), this.name)
+    const first = cursor.next()
+    const size = cursor.restOfSize(first)
+    return kinds[typeOf(first)] === 'blob' ? size : -1
   }
 
   /**
@@ -267,6 +299,18 @@ export class PackReader {
   #damaged(flaw: string, place: number): Error {
     return storeDamaged(`${this.name} ${flaw}`, this.idAt(place))
   }
+}
+
+/** The first place whose number is not below the one asked for. */
+function lowerBound(sorted: Float64Array, asked: number): number {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((sorted[middle] ?? 0) < asked) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /** Reads the numbers in front of an object, which are as long as they need to be. */

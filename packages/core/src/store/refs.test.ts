@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { isFailure } from '../errors.ts'
-import { faultSim } from '../testing/fault-fs.ts'
+import { faultFs, faultSim } from '../testing/fault-fs.ts'
 import { type ObjectFixture, objectFixture, testLock } from '../testing/object-fixture.ts'
 import { SimDisk, seededRandom } from '../testing/sim-disk.ts'
 import { absPathUnchecked, type CommitId } from '../values.ts'
@@ -184,11 +184,12 @@ function newDisk(): SimDisk {
 }
 
 test('[S33] a ref whose writing is killed or fails at any call is the old one or the new one', async () => {
-  for (const start of [undefined, old]) {
+  for (const earlier of [[], [old], [next, old], [old, next, old]]) {
+    const start = earlier.at(-1)
     await faultSim({
       disk: newDisk,
       world: (fs) => {
-        if (start !== undefined) writeRef(fs, abs('/store'), session, start)
+        for (const id of earlier) writeRef(fs, abs('/store'), session, id)
         return { fs }
       },
       body: ({ fs }) => writeRef(fs, abs('/store'), session, next),
@@ -207,15 +208,29 @@ test('[S33] a ref whose writing is killed or fails at any call is the old one or
 })
 
 test('[S33] [K2] after a power cut a ref is the old one or the new one, and the new one once it was written', () => {
-  for (let seed = 0; seed < 300; seed += 1) {
+  const histories = [[], [old], [next, old], [old, next, old]]
+  for (let seed = 0; seed < 1200; seed += 1) {
     const disk = newDisk()
-    const start = seed % 2 === 0 ? old : undefined
-    if (start !== undefined) writeRef(disk, abs('/store'), session, start)
-    disk.cutAfter(1 + (seed % 16))
+    const earlier = histories[seed % histories.length] ?? []
+    const start = earlier.at(-1)
+    for (const id of earlier) writeRef(disk, abs('/store'), session, id)
+    disk.cutAfter(1 + (seed % 17))
     const error = thrown(() => writeRef(disk, abs('/store'), session, next))
     const after = disk.powerCut(seededRandom(seed))
     const found = readRef(after, abs('/store'), session)
     expect(error === undefined ? [next] : [start, next]).toContain(found)
+  }
+})
+
+test('[S33] [K2] a power cut after a writer was killed does not bring back a file that was used again', () => {
+  for (let seed = 0; seed < 1600; seed += 1) {
+    const disk = newDisk()
+    for (const id of [next, old]) writeRef(disk, abs('/store'), session, id)
+    thrown(() => writeRef(faultFs(disk, 1 + (seed % 16), 'kill'), abs('/store'), session, next))
+    disk.cutAfter(1 + (Math.floor(seed / 16) % 12))
+    thrown(() => writeRef(disk, abs('/store'), session, old))
+    const after = disk.powerCut(seededRandom(seed))
+    expect([old, next]).toContain(readRef(after, abs('/store'), session))
   }
 })
 

@@ -79,14 +79,46 @@ function replaceFile(fs: Fs, repo: AbsPath, name: string, text: string): void {
   // Not beside the ref: for git, every file below refs/ is a ref.
   const temp = joinAbs(repo, `tmp-ref-${randomBytes(6).toString('hex')}`)
   const path = joinAbs(repo, name)
+  const folder = joinAbs(repo, parentOf(name))
+  const spare = joinAbs(repo, `spare-${parentOf(name).replaceAll('/', '-')}`)
   try {
-    writeSynced(fs, temp, Buffer.from(text, 'latin1'), 0o600)
+    writeTemp(fs, temp, spare, folder, Buffer.from(text, 'latin1'))
+    keepAsSpare(fs, path, spare)
     fs.rename(temp, path)
   } catch (error) {
     removeQuietly(fs, temp)
     throw error
   }
-  fs.syncFolder(joinAbs(repo, parentOf(name)))
+  fs.syncFolder(folder)
+}
+
+// To make a file and to remove one takes longer than all the rest on many disks. So the file of the last ref but one is
+// used again: it has no other name then. The folder is synced before, or a power cut could bring its old name back.
+function writeTemp(fs: Fs, temp: AbsPath, spare: AbsPath, folder: AbsPath, bytes: Buffer): void {
+  const stat = fs.lstat(spare)
+  if (stat?.kind !== 'file' || stat.nlink !== 1) return writeSynced(fs, temp, bytes, 0o600)
+  fs.syncFolder(folder)
+  fs.rename(spare, temp)
+  fs.overwrite(temp, bytes)
+  fs.syncFile(temp)
+}
+
+const withoutSpare: ReadonlySet<string | undefined> = new Set([
+  'ENOENT', // a new ref: there is no old file
+  'EEXIST', // left by one who was killed
+  'EPERM',
+  'ENOTSUP',
+  'EOPNOTSUPP',
+  'ENOSYS',
+  'EMLINK',
+])
+
+function keepAsSpare(fs: Fs, path: AbsPath, spare: AbsPath): void {
+  try {
+    fs.hardLink(path, spare)
+  } catch (error) {
+    if (!withoutSpare.has(errorCode(error))) throw error
+  }
 }
 
 function ensureFolders(fs: Fs, repo: AbsPath, folder: string): void {

@@ -57,6 +57,11 @@ export class Attributes {
     return new Attributes(convertingRules(sources, ignoreCase), ignoreCase)
   }
 
+  /** Nothing is converted, whatever the path. */
+  get isEmpty(): boolean {
+    return this.#rules.length === 0
+  }
+
   mayConvert(path: RelPath): boolean {
     if (this.#rules.length === 0) return false
     const asked = this.#ignoreCase ? foldCase(path) : path

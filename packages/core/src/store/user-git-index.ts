@@ -12,7 +12,6 @@ import {
   joinAbs,
   nameOf,
   type PathBytes,
-  parentOf,
   type RelPath,
   relPathUnchecked,
 } from '../values.ts'
@@ -50,15 +49,17 @@ const LINK = 0o120000
 const FOLDER = 0o040000
 const EMPTY_BLOB = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
 
-/** A plain file of the index, as far as a look at the disk can confirm it. */
-export interface PlainEntry {
-  readonly path: RelPath
-  readonly id: string
-  readonly executable: boolean
-  readonly size: number
-  readonly mtimeMs: number
-  readonly ctimeMs: number
-  readonly ino: number
+/**
+ * The plain files of an index, as far as a look at the disk can confirm them: one column for each thing known, in the
+ * order of the paths. An object for each of 100,000 files would take longer to make than all that is done with it.
+ */
+export interface PlainFiles {
+  readonly paths: PathBytes
+  /** 20 bytes each. */
+  readonly ids: Uint8Array
+  readonly executable: Uint8Array
+  /** Size, mtime, ctime and ino of each. */
+  readonly stats: Float64Array
 }
 
 /** What a stat must tell for a file to count as clean. */
@@ -70,6 +71,7 @@ export class TrackedFiles {
   readonly mtimeMs: number
   readonly #index: ParsedIndex
   #places: PlacesByName | undefined
+  #asked = 0
 
   private constructor(index: ParsedIndex, mtimeMs: number) {
     this.count = index.starts.length
@@ -114,20 +116,26 @@ export class TrackedFiles {
   }
 
   /** All files whose blob is on disk if their stat is still the same; see `isClean` for those that are left out. */
-  plainEntries(): readonly PlainEntry[] {
-    const entries: PlainEntry[] = []
-    const flaws = new FlawsByFolder()
+  plainFiles(): PlainFiles {
+    const { raw, starts, names, nameStarts, nameEnds } = this.#index
+    const words = new DataView(raw.buffer, raw.byteOffset, raw.length)
+    const columns = new PlainColumns(this.count, names)
+    const flaws = new FlawsByFolder(names)
     for (let place = 0; place < this.count; place += 1) {
       if (!this.#isPlain(place)) continue
-      const { path, id, mode, size, mtimeMs, ctimeMs, ino } = this.#entryAt(
-        place,
-        this.#path(place) as RelPath,
-      )
-      if (mtimeMs >= this.mtimeMs || (size === 0 && id !== EMPTY_BLOB)) continue
-      if (flaws.has(path)) continue
-      entries.push({ path, id, executable: (mode & 0o100) !== 0, size, mtimeMs, ctimeMs, ino })
+      const start = starts[place] ?? 0
+      const size = words.getUint32(start + 36)
+      const mtimeMs = msOfTime(words.getUint32(start + 8), words.getUint32(start + 12))
+      if (mtimeMs >= this.mtimeMs) continue
+      if (size === 0 && raw.toString('hex', start + 40, start + 60) !== EMPTY_BLOB) continue
+      const [nameStart = 0, nameEnd = 0] = [nameStarts[place], nameEnds[place]]
+      if (flaws.has(nameStart, nameEnd)) continue
+      const ctimeMs = msOfTime(words.getUint32(start), words.getUint32(start + 4))
+      const isExecutable = (words.getUint32(start + 24) & 0o100) !== 0
+      columns.add(nameStart, nameEnd, raw, start + 40, isExecutable)
+      columns.addStat(size, mtimeMs, ctimeMs, words.getUint32(start + 20))
     }
-    return entries
+    return columns.taken()
   }
 
   #isPlain(place: number): boolean {
@@ -212,6 +220,11 @@ export class TrackedFiles {
 
   /** The first place with this path; -1 for none. A scan asks for every file, so the answer is a lookup. */
   #place(path: ByteString): number {
+    // A capture after a small edit asks for a few files only: filling the table would cost more than searching.
+    if (this.#asked++ < this.count / 64) {
+      const place = this.#find(path)
+      return place < this.count && this.#compare(place, path) === 0 ? place : -1
+    }
     this.#places ??= new PlacesByName(this.#index)
     return this.#places.find(path, (place) => this.#compare(place, path) === 0)
   }
@@ -273,20 +286,116 @@ export class TrackedFiles {
   }
 }
 
+class PlainColumns {
+  readonly #names: Uint8Array
+  readonly #starts: Uint32Array
+  readonly #ends: Uint32Array
+  readonly #ids: Uint8Array
+  readonly #executable: Uint8Array
+  readonly #stats: Float64Array
+  #count = 0
+
+  constructor(most: number, names: Uint8Array) {
+    this.#names = names
+    this.#starts = new Uint32Array(most)
+    this.#ends = new Uint32Array(most)
+    this.#ids = new Uint8Array(most * 20)
+    this.#executable = new Uint8Array(most)
+    this.#stats = new Float64Array(most * 4)
+  }
+
+  add(nameStart: number, nameEnd: number, from: Uint8Array, idAt: number, isExecutable: boolean): void {
+    const at = this.#count++
+    this.#starts[at] = nameStart
+    this.#ends[at] = nameEnd
+    this.#executable[at] = isExecutable ? 1 : 0
+    for (let i = 0; i < 20; i += 1) this.#ids[at * 20 + i] = from[idAt + i] ?? 0
+  }
+
+  /** Of the file added last. */
+  addStat(size: number, mtimeMs: number, ctimeMs: number, ino: number): void {
+    const at = (this.#count - 1) * 4
+    this.#stats[at] = size
+    this.#stats[at + 1] = mtimeMs
+    this.#stats[at + 2] = ctimeMs
+    this.#stats[at + 3] = ino
+  }
+
+  taken(): PlainFiles {
+    const count = this.#count
+    return {
+      paths: {
+        bytes: this.#names,
+        starts: this.#starts.subarray(0, count),
+        ends: this.#ends.subarray(0, count),
+      },
+      ids: this.#ids.subarray(0, count * 20),
+      executable: this.#executable.subarray(0, count),
+      stats: this.#stats.subarray(0, count * 4),
+    }
+  }
+}
+
+/** Those of the files that `isIn` says. */
+export function plainFilesThat(files: PlainFiles, isIn: (file: number) => boolean): PlainFiles {
+  const { paths, ids, executable, stats } = files
+  const count = paths.starts.length
+  const columns = new PlainColumns(count, paths.bytes)
+  for (let file = 0; file < count; file += 1) {
+    if (!isIn(file)) continue
+    columns.add(paths.starts[file] ?? 0, paths.ends[file] ?? 0, ids, file * 20, executable[file] === 1)
+    const [size = 0, mtimeMs = 0, ctimeMs = 0, ino = 0] = stats.subarray(file * 4, file * 4 + 4)
+    columns.addStat(size, mtimeMs, ctimeMs, ino)
+  }
+  return columns.taken()
+}
+
 /** Judges a folder once for all files in it that come one after the other. */
 class FlawsByFolder {
-  #folder: ByteString = ''
+  readonly #names: Buffer
+  #folderStart = 0
+  #folderLength = 0
   #isFlawed = false
 
-  has(path: ByteString): boolean {
-    const folder = parentOf(path)
-    if (folder !== this.#folder) {
-      this.#folder = folder
-      this.#isFlawed = flawOfRelPath(folder) !== undefined
-    }
-    const isAbsolute = folder === '' && path.startsWith('/')
-    return this.#isFlawed || isAbsolute || flawOfRelPath(nameOf(path)) !== undefined
+  constructor(names: Buffer) {
+    this.#names = names
   }
+
+  has(start: number, end: number): boolean {
+    const names = this.#names
+    let at = end
+    let hasNul = false
+    while (at > start && names[at - 1] !== SLASH) {
+      at -= 1
+      if (names[at] === 0) hasNul = true
+    }
+    // Empty, absolute, or with a slash at its end.
+    if (hasNul || at === end || at === start + 1) return true
+    if (at > start && !this.#isSameFolder(start, at - 1 - start)) this.#judge(start, at - 1 - start)
+    if (at > start && this.#isFlawed) return true
+    return mayBeFlawed(names[at] ?? 0) && flawOfRelPath(names.toString('latin1', at, end)) !== undefined
+  }
+
+  #isSameFolder(start: number, length: number): boolean {
+    if (length !== this.#folderLength) return false
+    // Files of one folder differ from those of the next one mostly at its end.
+    for (let i = length - 1; i >= 0; i -= 1)
+      if (this.#names[start + i] !== this.#names[this.#folderStart + i]) return false
+    return true
+  }
+
+  #judge(start: number, length: number): void {
+    this.#folderStart = start
+    this.#folderLength = length
+    this.#isFlawed = flawOfRelPath(this.#names.toString('latin1', start, start + length)) !== undefined
+  }
+}
+
+const SLASH = 0x2f
+
+/** The names that are judged begin with a dot, or look like `git~1`, or have invisible characters in them. */
+function mayBeFlawed(first: number): boolean {
+  return first === 0x2e || first === 0x67 || first === 0x47 || first >= 0x80
 }
 
 /** A hash table in one array: a `Map` of 100,000 strings takes longer to fill than the index to read. */

@@ -15,7 +15,8 @@ export { Attributes } from './user-git-attributes.ts'
 export { isTrue, parseConfig, readConfigFile, readUserConfig, type UserConfig } from './user-git-config.ts'
 export {
   msOfTime,
-  type PlainEntry,
+  type PlainFiles,
+  plainFilesThat,
   sameTime,
   type TrackedEntry,
   TrackedFiles,

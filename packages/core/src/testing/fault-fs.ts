@@ -55,6 +55,7 @@ const methods: readonly Method[] = [
   'readLink',
   'readFolder',
   'createFile',
+  'overwrite',
   'createLink',
   'createFolder',
   'hardLink',

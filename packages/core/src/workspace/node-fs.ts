@@ -6,6 +6,7 @@ import {
   constants,
   fchmodSync,
   fsyncSync,
+  ftruncateSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -70,7 +71,7 @@ export const nodeFs: Fs = {
   },
 
   readFolder(path) {
-    return readdirSync(native(path), { encoding: 'buffer' }).map((name) => name.toString('latin1'))
+    return readdirSync(native(path), { encoding: 'latin1' })
   },
 
   createFile(path, chunks, perm) {
@@ -87,6 +88,16 @@ export const nodeFs: Fs = {
     } catch (error) {
       removeHalfWritten(path)
       throw error
+    }
+  },
+
+  overwrite(path, bytes) {
+    const file = openSync(native(path), forWriting)
+    try {
+      writeAll(file, bytes)
+      ftruncateSync(file, bytes.length)
+    } finally {
+      closeSync(file)
     }
   },
 

@@ -73,6 +73,16 @@ export interface ScanOptions {
   /** Paths that a tool named: captured even when ignored or too large, while they exist. */
   readonly named?: readonly RelPath[]
   readonly onProgress?: (seen: number) => void
+  /** What this thread does once the other one has begun. Not asked for where there is no other; maybe more than once. */
+  readonly meanwhile?: () => Promise<unknown> | undefined
+}
+
+/** The same scan with more files that must be read. */
+export function withChanged(scan: Scan, more: readonly SeenFile[]): Scan {
+  const larger = { ...scan, changed: [...scan.changed, ...more] }
+  const lesson = lessons.get(scan)
+  if (lesson !== undefined) lessons.set(larger, lesson)
+  return larger
 }
 
 /** Two looks at one path give the same signature if nothing happened to it. It says of a folder that it is one. */
@@ -149,7 +159,7 @@ export class Scanner implements AsyncDisposable {
     if (lesson !== undefined) cache.learn(lesson)
     for (const { seen: file, blob } of seen)
       cache.put(file.path, { ...file, blob }, isRacy(file, file.lookedMs ?? 0))
-    if (scan !== undefined && seen.length < scan.changed.length) listUnreadAgain(cache, scan.changed)
+    if (scan !== undefined) listUnreadAgain(cache, unreadOf(scan.changed, seen))
   }
 
   /** The second thread, started now if it is not there yet; `undefined` where there cannot be one. */
@@ -219,9 +229,18 @@ function folderLook(path: AbsPath): FolderLook {
   return typeOf(stat) === constants.S_IFDIR ? 'folder' : 'gone'
 }
 
+/** Not told by their number: a first capture also reads files that are as the index says. */
+function unreadOf(
+  changed: readonly SeenFile[],
+  seen: readonly { readonly seen: SeenFile }[],
+): readonly SeenFile[] {
+  const read = new Set(seen.map(({ seen: file }) => file.path))
+  return changed.filter((file) => !read.has(file.path))
+}
+
 /** A new file that could not be read is in no table: without a new listing the next scan would not see it. */
-function listUnreadAgain(cache: StatCache, changed: readonly SeenFile[]): void {
-  for (const file of changed) if (cache.get(file.path) === undefined) cache.listAgain(parentOf(file.path))
+function listUnreadAgain(cache: StatCache, unread: readonly SeenFile[]): void {
+  for (const file of unread) if (cache.get(file.path) === undefined) cache.listAgain(parentOf(file.path))
 }
 
 /** One scan from start to end. */
@@ -235,6 +254,7 @@ class ScanRun {
   readonly #mayShare: boolean
   readonly #size: number
   readonly #onProgress: ((seen: number) => void) | undefined
+  readonly #meanwhile: ScanOptions['meanwhile']
   readonly #startedMs = Date.now()
 
   constructor(scanner: Scanner, cache: StatCache, rules: CaptureRules, options: ScanOptions) {
@@ -247,6 +267,7 @@ class ScanRun {
     this.#mayShare = rules.tracked === undefined || rules.tracked.shared !== undefined
     this.#size = cache.size
     this.#onProgress = options.onProgress
+    this.#meanwhile = options.meanwhile
   }
 
   async scan(): Promise<Scan> {
@@ -338,10 +359,11 @@ class ScanRun {
       full,
       jobs: plainJobs,
     }
-    const lists = await shared(this.#scanner.helper(), task, ground.control, () => {
+    const own = () => {
       lister.takeFrom(waiting, this.#onProgress)
       return lister.result()
-    })
+    }
+    const lists = await shared(this.#scanner.helper(), task, ground.control, own, this.#meanwhile)
     return rulesChanged(ground) ? 'rules-changed' : lists
   }
 
@@ -442,11 +464,13 @@ async function shared<Result>(
   task: Task,
   control: Int32Array,
   own: () => Result,
+  meanwhile?: () => Promise<unknown> | undefined,
 ): Promise<readonly Result[]> {
   const theirs = helper?.give<Result>(task)
   theirs?.catch(() => undefined) // asked for below, or not needed at all
   let mine: Result
   try {
+    if (theirs !== undefined) await meanwhile?.()
     mine = own()
   } finally {
     Atomics.store(control, Control.cursor, nothingLeft)

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type AbsPath, absPathUnchecked, type BlobId, type RelPath } from '../values.ts'
-import { isRacy, type Known, StatCache } from './stat-cache.ts'
+import { bytesOfPaths } from './capture-rules.ts'
+import { type CacheTable, isRacy, type Known, StatCache } from './stat-cache.ts'
 
 const rel = (path: string) => path as RelPath
 
@@ -155,3 +156,33 @@ test('[W95] names of forgotten entries do not make the cache grow for ever', () 
   expect(statSync(folder.file).size).toBeLessThan(150_000)
   expect(StatCache.read(folder.file)?.get(rel('folder/last'))).toEqual(known(1))
 })
+
+test('[W92] a cache seeded in one go holds what setting each path would, in folders that no scan has listed', () => {
+  const paths = ['a', 'b-c/x', 'b/-', 'b/c/d/e', 'b/c-/f', 'b/y', 'b0', 'd/e\xe9/g'].map(rel)
+  const entries = paths.map((_, i) => known(i))
+  const cache = StatCache.seeded({
+    paths: bytesOfPaths(paths),
+    stats: new Float64Array(entries.flatMap((e) => [e.size, e.mtimeMs, e.ctimeMs, e.ino])),
+    perms: new Uint16Array(entries.map((e) => e.perm)),
+    ids: Buffer.from(entries.map((e) => e.blob).join(''), 'hex'),
+  })
+  const set = StatCache.empty()
+  for (const [i, path] of paths.entries()) set.put(path, known(i), false)
+
+  expect([...cache.entries()]).toEqual([...set.entries()])
+  for (const [i, path] of paths.entries()) expect(cache.get(path)).toEqual(known(i))
+  expect([...cache.folders()]).toEqual([])
+  expect(foldersIn(cache.compact())).toEqual(foldersIn(set.compact()))
+})
+
+function foldersIn(table: CacheTable) {
+  return Array.from({ length: table.folderCount }, (_, i) => ({
+    path: table.folderPath(i),
+    parent: table.parent(i),
+    bits: table.folderBits(i),
+    entries: [table.firstEntry(i), table.endEntry(i)],
+    entryBits: Array.from({ length: table.endEntry(i) - table.firstEntry(i) }, (_, at) =>
+      table.entryBits(table.firstEntry(i) + at),
+    ),
+  }))
+}

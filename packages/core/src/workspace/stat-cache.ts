@@ -21,6 +21,7 @@ import {
   type ByteString,
   joinRel,
   nameOf,
+  type PathBytes,
   parentOf,
   type RelPath,
 } from '../values.ts'
@@ -198,6 +199,13 @@ export class CacheTable {
     }
   }
 
+  /** The entry of this name in a folder. Names mostly come in order: `guess`, the one after the last, is tried first. */
+  findEntry(folder: number, name: ByteString, guess: number): number {
+    const end = this.endEntry(folder)
+    if (guess < end && this.#compareName(guess, name) === 0) return guess
+    return this.#findName(name, this.firstEntry(folder), end)
+  }
+
   indexOfEntry(path: ByteString): number {
     const folder = this.indexOfFolder(parentOf(path))
     return folder < 0 ? -1 : this.#findName(nameOf(path), this.firstEntry(folder), this.endEntry(folder))
@@ -235,6 +243,16 @@ export class CacheTable {
   }
 }
 
+/** Files in the order of their paths' bytes, each once. */
+export interface Seeds {
+  readonly paths: PathBytes
+  /** Size, mtime, ctime and ino of each. */
+  readonly stats: Float64Array
+  readonly perms: Uint16Array
+  /** 20 bytes each. */
+  readonly ids: Uint8Array
+}
+
 interface AddedEntry extends StatFields {
   readonly bits: number
   readonly blob: BlobId
@@ -263,12 +281,9 @@ export class StatCache {
     return new StatCache(CacheTable.of(0, 0, 0))
   }
 
-  /** With these files in it, in folders that no scan has listed yet. Each path once, in any order. */
-  static seeded(seeds: Iterable<Known & { readonly path: RelPath }>): StatCache {
-    const none = new Set<ByteString>()
-    const added = groupByFolder(addedOf(seeds))
-    const threads = { added, patches: new Map(), removed: none, touched: none }
-    const cache = new StatCache(weave(CacheTable.of(0, 0, 0), threads))
+  /** With these files in it, in folders that no scan has listed yet. */
+  static seeded(seeds: Seeds): StatCache {
+    const cache = new StatCache(seededTable(seeds))
     cache.#stale = cache.#size
     return cache
   }
@@ -402,6 +417,12 @@ export class StatCache {
     }
   }
 
+  /** Every folder that has a file in it, or had one, at any depth. */
+  knownFolders(): ReadonlySet<ByteString> {
+    const table = this.compact()
+    return new Set(Array.from({ length: table.folderCount }, (_, folder) => table.folderPath(folder)))
+  }
+
   learn(lesson: ScanLesson): void {
     this.#fingerprint = lesson.fingerprint
     for (const path of lesson.removedFolders) this.#removedFolders.add(path)
@@ -491,15 +512,6 @@ export class StatCache {
   #orFolderBits(index: number, bits: number): void {
     const word = this.#table.folderAt(index) + 10
     this.#table.u32[word] = (this.#table.u32[word] ?? 0) | bits
-  }
-}
-
-function* addedOf(
-  seeds: Iterable<Known & { readonly path: RelPath }>,
-): Iterable<readonly [RelPath, AddedEntry]> {
-  for (const seed of seeds) {
-    const { path, size, mtimeMs, ctimeMs, ino, blob } = seed
-    yield [path, { size, mtimeMs, ctimeMs, ino, blob, bits: bitsOf(path, seed) }]
   }
 }
 
@@ -703,6 +715,20 @@ class NameWriter {
     this.#table.u32[word + 9] = name.length
     this.#end += name.length
   }
+
+  /** Whether one of the bytes is above 0x7f. */
+  writeBytes(word: number, source: Uint8Array, from: number, to: number): boolean {
+    const { bytes, namesAt, u32 } = this.#table
+    u32[word + 8] = this.#end
+    u32[word + 9] = to - from
+    let all = 0
+    for (let i = from; i < to; i++) {
+      const byte = source[i] ?? 0
+      bytes[namesAt + this.#end++] = byte
+      all |= byte
+    }
+    return all >= 0x80
+  }
 }
 
 function copyRun(
@@ -779,6 +805,85 @@ function writeFolderStat(table: CacheTable, index: number, patch: FolderPatch): 
   table.f64[double + 1] = patch.ctimeMs
   table.f64[double + 2] = patch.ino
   table.u32[word + 10] = patch.perm | patch.bits | (isWide(patch.path) ? Bits.wide : 0)
+}
+
+/** The same as weaving all of them into an empty table, without an object for each. */
+function seededTable({ paths, stats, perms, ids }: Seeds): CacheTable {
+  const { folders, folderOf, nameLengths } = foldersOfSeeds(paths)
+  const inOrder = folders.map((path, number) => ({ path, number })).sort((a, b) => byBytes(a.path, b.path))
+  const pathBytes = folders.reduce((sum, path) => sum + path.length, 0)
+  const nameBytes = nameLengths.reduce((sum, length) => sum + length, pathBytes)
+  const table = CacheTable.of(folders.length, folderOf.length, nameBytes)
+  const counts = new Uint32Array(folders.length)
+  for (const folder of folderOf) counts[folder] = (counts[folder] ?? 0) + 1
+  const names = new NameWriter(table)
+  const next = new Uint32Array(folders.length)
+  let first = 0
+  for (const [at, { path, number }] of inOrder.entries()) {
+    const word = table.folderAt(at)
+    names.write(word, path)
+    table.u32[word + 10] = Bits.racy | Bits.unseen | (isWide(path) ? Bits.wide : 0)
+    table.u32[word + 11] = first
+    table.u32[word + 12] = counts[number] ?? 0
+    next[number] = first
+    first += counts[number] ?? 0
+  }
+  // Files of one folder come in the order of their names, though others may come between them.
+  for (let seed = 0; seed < folderOf.length; seed++) {
+    const folder = folderOf[seed] ?? 0
+    const entry = next[folder] ?? 0
+    next[folder] = entry + 1
+    const word = table.entryAt(entry)
+    const nameStart = (paths.ends[seed] ?? 0) - (nameLengths[seed] ?? 0)
+    const isWideName = names.writeBytes(word, paths.bytes, nameStart, paths.ends[seed] ?? 0)
+    const double = word >> 1
+    for (let i = 0; i < 4; i++) table.f64[double + i] = stats[seed * 4 + i] ?? 0
+    table.u32[word + 10] = (perms[seed] ?? 0) | (State.file << Bits.stateAt) | (isWideName ? Bits.wide : 0)
+    const blobAt = (word + 11) * 4
+    for (let i = 0; i < 20; i++) table.bytes[blobAt + i] = ids[seed * 20 + i] ?? 0
+  }
+  linkParents(table)
+  return table
+}
+
+interface SeedFolders {
+  /** All folders, and those above them, in no order. */
+  readonly folders: readonly ByteString[]
+  readonly folderOf: Uint32Array
+  readonly nameLengths: Uint32Array
+}
+
+function foldersOfSeeds({ bytes, starts, ends }: PathBytes): SeedFolders {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const numbers = new Map<ByteString, number>()
+  const numberOf = (path: ByteString): number => {
+    const known = numbers.get(path)
+    if (known !== undefined) return known
+    if (path !== '') numberOf(parentOf(path))
+    numbers.set(path, numbers.size)
+    return numbers.size - 1
+  }
+  const folderOf = new Uint32Array(starts.length)
+  const nameLengths = new Uint32Array(starts.length)
+  let last = { start: 0, length: -1, number: 0 }
+  for (let seed = 0; seed < starts.length; seed++) {
+    const [start = 0, end = 0] = [starts[seed], ends[seed]]
+    let nameStart = end
+    while (nameStart > start && bytes[nameStart - 1] !== slash) nameStart--
+    const length = Math.max(nameStart - 1 - start, 0)
+    if (length !== last.length || !sameBytes(bytes, start, last.start, length))
+      last = { start, length, number: numberOf(buffer.toString('latin1', start, start + length)) }
+    folderOf[seed] = last.number
+    nameLengths[seed] = end - nameStart
+  }
+  return { folders: [...numbers.keys()], folderOf, nameLengths }
+}
+
+const slash = 0x2f
+
+function sameBytes(bytes: Uint8Array, a: number, b: number, length: number): boolean {
+  for (let i = length - 1; i >= 0; i--) if (bytes[a + i] !== bytes[b + i]) return false
+  return true
 }
 
 function writeEntry(table: CacheTable, index: number, stat: StatFields, bits: number, blob: BlobId): void {

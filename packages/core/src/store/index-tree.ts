@@ -1,0 +1,93 @@
+/** Trees of files that are bytes already, in the order of an index: nothing is made into a string and back. */
+
+import type { PathBytes, TreeId } from '../values.ts'
+import type { ObjectBatch } from './objects.ts'
+
+/** Plain files, in the order of their paths' bytes, each path once and checked. */
+export interface FileColumns {
+  readonly paths: PathBytes
+  /** 20 bytes each. */
+  readonly ids: Uint8Array
+  readonly executable: Uint8Array
+}
+
+export function treeOfFiles(batch: ObjectBatch, files: FileColumns): TreeId {
+  return new TreeWriter(batch, files).folder(0, files.paths.starts.length, 0)
+}
+
+const slash = 0x2f
+const folderMode = Buffer.from('40000 ', 'latin1')
+const fileMode = Buffer.from('100644 ', 'latin1')
+const execMode = Buffer.from('100755 ', 'latin1')
+
+/** The order of an index is the order of git's trees: there a folder's name counts as if it ended with a slash. */
+class TreeWriter {
+  readonly #batch: ObjectBatch
+  readonly #files: FileColumns
+  /** Folders lie on each other here, the innermost on top. */
+  #bytes = Buffer.allocUnsafe(64 * 1024)
+  #end = 0
+
+  constructor(batch: ObjectBatch, files: FileColumns) {
+    this.#batch = batch
+    this.#files = files
+  }
+
+  /** Of the files from `first` on, in a folder whose path, with a slash behind it, is `depth` long. */
+  folder(first: number, end: number, depth: number): TreeId {
+    const { bytes, starts, ends } = this.#files.paths
+    const base = this.#end
+    for (let file = first; file < end; ) {
+      const nameStart = (starts[file] ?? 0) + depth
+      const pathEnd = ends[file] ?? 0
+      let nameEnd = nameStart
+      while (nameEnd < pathEnd && bytes[nameEnd] !== slash) nameEnd += 1
+      if (nameEnd === pathEnd) {
+        this.#write(this.#files.executable[file] === 1 ? execMode : fileMode, nameStart, nameEnd)
+        this.#writeId(this.#files.ids, file * 20)
+        file += 1
+        continue
+      }
+      const below = depth + nameEnd - nameStart + 1
+      const next = this.#endOfFolder(file, end, depth, below)
+      const id = this.folder(file, next, below)
+      this.#write(folderMode, nameStart, nameEnd)
+      this.#writeId(Buffer.from(id, 'hex'), 0)
+      file = next
+    }
+    const id = this.#batch.writtenTree(this.#bytes.subarray(base, this.#end))
+    this.#end = base
+    return id
+  }
+
+  /** The first file that does not share the bytes from `depth` to `below` with the given one. */
+  #endOfFolder(file: number, end: number, depth: number, below: number): number {
+    const { bytes, starts, ends } = this.#files.paths
+    const start = starts[file] ?? 0
+    for (let next = file + 1; next < end; next += 1) {
+      const at = starts[next] ?? 0
+      if ((ends[next] ?? 0) - at < below) return next
+      for (let i = below - 1; i >= depth; i -= 1) if (bytes[at + i] !== bytes[start + i]) return next
+    }
+    return end
+  }
+
+  #write(mode: Buffer, nameStart: number, nameEnd: number): void {
+    const { bytes } = this.#files.paths
+    this.#makeRoom(mode.length + nameEnd - nameStart + 21)
+    for (let i = 0; i < mode.length; i += 1) this.#bytes[this.#end++] = mode[i] ?? 0
+    for (let i = nameStart; i < nameEnd; i += 1) this.#bytes[this.#end++] = bytes[i] ?? 0
+    this.#bytes[this.#end++] = 0
+  }
+
+  #writeId(ids: Uint8Array, at: number): void {
+    for (let i = 0; i < 20; i += 1) this.#bytes[this.#end++] = ids[at + i] ?? 0
+  }
+
+  #makeRoom(length: number): void {
+    if (this.#end + length <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafe((this.#end + length) * 2)
+    this.#bytes.copy(larger, 0, 0, this.#end)
+    this.#bytes = larger
+  }
+}

@@ -6,7 +6,8 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 
 export function keepCompiled(env: NodeJS.ProcessEnv): void {
-  const folder = env.UNTURN_HOME ? join(env.UNTURN_HOME, 'compiled') : join(cacheFolder(env), 'unturn')
+  // Not in the store: Node makes these files as wide as the umask says, and everything in there is private.
+  const folder = join(cacheFolder(env), 'unturn')
   if (isOursAlone(dirname(folder))) enableCompileCache(folder)
 }
 

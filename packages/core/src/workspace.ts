@@ -454,7 +454,9 @@ export class Workspace implements AsyncDisposable {
     return await lock.exclusive(async () => {
       removeGitTemps(engine.objects)
       markGc(engine)
-      return await work()
+      const result = await work()
+      await this.#exclusive(async () => engine.flights.dropSpares())
+      return result
     })
   }
 

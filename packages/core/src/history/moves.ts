@@ -6,10 +6,10 @@ import { optional } from '../log/record.ts'
 import { parseSkipped } from '../log/skipped-list.ts'
 import type { MergeScratch } from '../store/merge.ts'
 import { diffTrees } from '../store/trees.ts'
-import type { BlobId, Exclusive, RelPath, SessionId, Snapshot, StepId, TurnId } from '../values.ts'
+import type { BlobId, Exclusive, SessionId, Snapshot, StepId, TurnId } from '../values.ts'
 import { moveUserBranch } from './branch.ts'
 import { capture } from './capture.ts'
-import { bringIn, type Composition, composeFrom, takeOut, touchedPaths } from './compose.ts'
+import { bringIn, type Composition, composeFrom, takeOut } from './compose.ts'
 import { enact, type OnConflict, type Planned } from './enact.ts'
 import type { Engine } from './engine.ts'
 import { notUndoneOf } from './not-undone.ts'
@@ -156,7 +156,6 @@ async function move(
         git: engine.user.position(),
       }),
       onPlan: (planned) => wish.onPlan?.({ ...planned, from: tree.head, to }),
-      ...optional('paths', exactly === undefined ? pathsOf(engine, way) : undefined),
     },
     lock,
   )
@@ -172,19 +171,6 @@ async function move(
     notUndone: notUndoneOf(engine, tree, way),
     ...optional('git', git),
   }
-}
-
-const mostNarrowPaths = 500
-
-/** What the operations on the way have touched; undefined where looking at everything is as quick. */
-function pathsOf(engine: Engine, way: Way): readonly RelPath[] | undefined {
-  const paths = new Set<RelPath>()
-  for (const leg of [...way.out, ...way.in]) {
-    for (const operation of leg.operations)
-      for (const path of touchedPaths(engine, operation)) paths.add(path)
-    if (paths.size > mostNarrowPaths) return undefined
-  }
-  return [...paths]
 }
 
 /** Moving over several turns is composed in tree space, turn by turn, and applied once. */

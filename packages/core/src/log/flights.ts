@@ -90,6 +90,13 @@ export class Flights {
     this.#fs.overwrite(path, bytes)
   }
 
+  /** What is kept for the next step holds what an earlier one said, its command for instance. */
+  dropSpares(): void {
+    for (const name of this.#fs.readFolder(this.#folder)) {
+      if (name.startsWith(sparePrefix)) this.#ifThere(() => this.#fs.unlink(joinAbs(this.#folder, name)))
+    }
+  }
+
   #pathOf(step: StepId): AbsPath {
     return joinAbs(this.#folder, `${step}.json`)
   }

@@ -18,5 +18,8 @@ if (isTooOld(process.versions.node)) {
   const { keepCompiled } = await import('./compiled.ts')
   keepCompiled(process.env)
   const { main } = await import('./run.ts')
+  // Idle helpers do not keep a process alive. Without this one could end in the middle of an error, waiting for git.
+  const alive = setInterval(() => {}, 60_000)
   process.exitCode = await main(version)
+  clearInterval(alive)
 }

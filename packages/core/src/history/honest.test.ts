@@ -3,7 +3,7 @@
  * (testing/honest.ts) compares every dry run with its real run, and `files` with the disk.
  */
 
-import { existsSync, readFileSync, renameSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, renameSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { UnturnError } from '../errors.ts'
@@ -119,9 +119,14 @@ function makeOne(w: Fixture, one: Edit): void {
     case 'folder':
       return w.userWrites({ [one.name]: emptyFolder })
     case 'rename':
-      if (existsSync(path) && !existsSync(w.pathOf(one.to)) && existsSync(w.pathOf('dir/deep')))
+      if (existsSync(path) && !isThere(w.pathOf(one.to)) && existsSync(w.pathOf('dir/deep')))
         renameSync(path, w.pathOf(one.to))
   }
+}
+
+// A dangling link is there, too, and a folder cannot be moved onto it.
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
 function edited(path: string, one: Edit & { readonly do: 'line' }): Files {

@@ -9,10 +9,13 @@ import { firstCommitted, firstWithoutGit, undoRedo, warm } from './captures.ts'
 import { longHistory } from './long-history.ts'
 import { queries } from './queries.ts'
 import { printTable, type Row, writeResults } from './report.ts'
+import { review } from './review.ts'
 import { singlePaths } from './single.ts'
 import { starts } from './start.ts'
+import { studio } from './studio.ts'
 import { trackedChanges } from './tracker.ts'
 import { Ground, Tree } from './tree.ts'
+import { watchedSteps } from './watched.ts'
 
 const { values } = parseArgs({
   options: {
@@ -28,8 +31,14 @@ const sizes = (values.size ?? (quick ? ['20000'] : ['1000', '20000', '100000']))
 const small = 1000
 
 /** In this order: undo comes last in a tree, since the peers' redo writes every file of it. */
-const inTrees = { 'first-no-git': firstWithoutGit, first: firstCommitted, warm, undo: undoRedo }
-const inSmallTree = { step: singlePaths, start: starts, tracker: trackedChanges, queries }
+const inTrees = {
+  'first-no-git': firstWithoutGit,
+  first: firstCommitted,
+  warm,
+  watched: watchedSteps,
+  undo: undoRedo,
+}
+const inSmallTree = { step: singlePaths, start: starts, tracker: trackedChanges, queries, review, studio }
 const names = [...Object.keys(inTrees), ...Object.keys(inSmallTree), 'history']
 
 const wanted = new Set(values.only ?? names)

@@ -1,4 +1,4 @@
-/** One path that an edit tool named, captured at the end of its step. */
+/** One path that an edit tool named: what the agent waits for before its call, and the capture after it. */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,37 +12,54 @@ export async function singlePaths(tree: Tree, runs: number): Promise<readonly Ro
   const store = tree.ground.place('store')
   await using workspace = await openBuilt(tree.root, tree.ground.env, store)
   const { turn } = await workspace.beginTurn({ session, agent: 'bench', prompt: 'Edit' })
-  const steps = Math.max(runs * 4, 20)
-  const small = await stepEnds(workspace, turn, steps, (i) => ({
+  const steps = Math.max(runs * 12, 60)
+  const small = await measured(workspace, turn, steps, (i) => ({
     path: pathOf(i % tree.size),
     content: `${textOf(i)}// edited ${i}\n`,
   }))
-  const large = await stepEnds(workspace, turn, steps, (i) => ({
+  const large = await measured(workspace, turn, steps, (i) => ({
     path: 'large.txt',
     content: textOf(i)
       .repeat(525)
       .slice(0, 1024 * 1024),
   }))
   await workspace.endTurn(turn)
-  const row = (work: string, all: readonly number[], mostMs: number) =>
-    absolute({ work, files: tree.size, unit: 'ms', ours: median(all), all: { Unturn: all } }, mostMs)
-  return [row('exact step, 2 KB', small, 5), row('exact step, 1 MB', large, 25)]
+  const plain = (work: string, all: readonly number[]): Row => {
+    return { work, files: tree.size, unit: 'ms', ours: median(all), all: { Unturn: all } }
+  }
+  return [
+    absolute(plain('exact step, 2 KB', small.ends), 5),
+    plain('exact step, 2 KB, with its beginning', small.whole),
+    absolute(plain('exact step, 1 MB', large.ends), 25),
+    plain('exact step, 1 MB, with its beginning', large.whole),
+  ]
 }
 
-async function stepEnds(
+interface Measured {
+  readonly ends: readonly number[]
+  /** Beginning and end together; what the tool itself does in between is not ours. */
+  readonly whole: readonly number[]
+}
+
+async function measured(
   workspace: Workspace,
   turn: Awaited<ReturnType<Workspace['beginTurn']>>['turn'],
   steps: number,
   edit: (step: number) => { readonly path: string; readonly content: string },
-): Promise<readonly number[]> {
-  const taken: number[] = []
-  const warmups = 3
+): Promise<Measured> {
+  const ends: number[] = []
+  const whole: number[] = []
+  const warmups = 10
   for (let i = 0; i < steps + warmups; i++) {
     const { path, content } = edit(i)
+    const start = performance.now()
     const { step } = await workspace.beginStep({ turn, tool: 'edit', paths: [path as RelPath] })
+    const begun = performance.now() - start
     writeFileSync(join(Buffer.from(workspace.root, 'latin1').toString(), path), content)
-    const ms = await timed(() => workspace.endStep(step))
-    if (i >= warmups) taken.push(ms)
+    const ended = await timed(() => workspace.endStep(step))
+    if (i < warmups) continue
+    ends.push(ended)
+    whole.push(begun + ended)
   }
-  return taken
+  return { ends, whole }
 }

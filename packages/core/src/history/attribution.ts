@@ -18,6 +18,8 @@ export interface Situation {
   readonly closing?: Flight
   /** Paths that were there before and only now came to be captured: nobody's change. */
   readonly adopted: ReadonlySet<RelPath>
+  /** The step that has ended and yet made this change, where one can tell. */
+  readonly past?: (path: RelPath) => Flight | undefined
 }
 
 /**
@@ -54,8 +56,10 @@ const theUser: Owner = { flight: undefined, certainty: 'exact' }
 
 function ownerOf(path: RelPath, situation: Situation, openEnded: readonly Flight[]): Owner {
   const named = namedBy(path, situation)
-  if (named !== undefined) return { flight: named, certainty: 'exact' }
+  if (named !== undefined) return { flight: named, certainty: named.late === true ? 'inferred' : 'exact' }
   if (situation.adopted.has(path)) return theUser
+  const past = situation.past?.(path)
+  if (past !== undefined) return { flight: past, certainty: 'inferred' }
   const oldest = openEnded[0]
   if (oldest === undefined) return theUser
   const closing = openEnded.find((flight) => flight.step === situation.closing?.step)

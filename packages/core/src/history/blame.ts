@@ -14,6 +14,7 @@ import { findLeaf, type Leaf } from '../store/trees.ts'
 import type { CommitId, Exclusive, RelPath } from '../values.ts'
 import { capture } from './capture.ts'
 import type { Engine } from './engine.ts'
+import { readLastKnown } from './observe.ts'
 import { unknownId } from './recording.ts'
 
 export interface BlamedLine {
@@ -33,9 +34,20 @@ interface Version {
 
 const mostParents = 40
 
-export async function blame(engine: Engine, path: RelPath, lock: Exclusive): Promise<readonly BlamedLine[]> {
-  const { last } = await capture(engine, {}, lock)
-  const leaf = findLeaf(engine.objects, last.state.tree, path)
+/** `lastKnown`: as the last operation left the file. Nobody looks at the disk then, and nothing is recorded. */
+export interface BlameOptions {
+  readonly lastKnown?: boolean
+}
+
+export async function blame(
+  engine: Engine,
+  path: RelPath,
+  lock: Exclusive,
+  options: BlameOptions = {},
+): Promise<readonly BlamedLine[]> {
+  const known = options.lastKnown === true ? readLastKnown(engine) : undefined
+  const { state } = known ?? (await capture(engine, {}, lock)).last
+  const leaf = findLeaf(engine.objects, state.tree, path)
   if (leaf === undefined) throw unknownId(path, 'captured file')
   const versions = versionsOf(engine, path, leaf)
   await using scratch = MergeScratch.open(engine.fs, engine.objects, engine.git, engine.folders.scratch)

@@ -5,17 +5,19 @@
  * operation that begins where the one before it ended: first the user's own edits, then the steps'.
  */
 
-import { type FailureCode, UnturnError } from '../errors.ts'
+import { type FailureCode, isFailure, UnturnError } from '../errors.ts'
 import type { Flight } from '../log/flights.ts'
 import { type GitPosition, optional } from '../log/record.ts'
 import type { NewChange, Operation } from '../log/rows.ts'
-import { parseSkipped } from '../log/skipped-list.ts'
+import { readSkipped } from '../log/skipped-list.ts'
 import type { Attrs } from '../store/attrs.ts'
 import { folderPermIn, permOf } from '../store/attrs.ts'
-import type { Objects } from '../store/objects.ts'
+import type { Objects, SizedObjects } from '../store/objects.ts'
+import { plainChanges } from '../store/plain-changes.ts'
 import { diffTrees, findLeaf, hasFolder } from '../store/trees.ts'
-import type { Exclusive, RelPath, Skipped } from '../values.ts'
+import { type Exclusive, joinAbs, type RelPath, type Skipped } from '../values.ts'
 import { attribute, type Claim } from './attribution.ts'
+import { hearOfUnaudited, isPast, type PastFlight, pastFlights, pastOwner } from './audit.ts'
 import type { Engine } from './engine.ts'
 import {
   isFolderOnDisk,
@@ -34,6 +36,8 @@ export interface CaptureWish {
   /** The step whose end this is; it gets an operation even if it changed nothing. */
   readonly closing?: Flight
   readonly label?: string
+  /** A watcher's word is enough to go by: a turn begins, or something happens inside of one. */
+  readonly hint?: 'turn' | 'step'
 }
 
 export interface Captured {
@@ -47,41 +51,76 @@ export async function capture(engine: Engine, wish: CaptureWish, lock: Exclusive
   if (last === undefined) return firstCapture(engine, wish, lock)
   const { paths } = wish
   const isNarrow = paths !== undefined && !paths.some((path) => isFolder(engine, last, path))
-  const seen = isNarrow ? await observePaths(engine, last, paths) : await observe(engine, last, paths)
+  if (isNarrow) {
+    const narrow = await observePaths(engine, last, paths)
+    return captured(engine, last, narrow, { ...wish, past: pastFlights(engine) }, lock)
+  }
+  const look = await engine.watch?.look(wish.hint ?? 'everywhere')
+  const seen = await observe(engine, last, paths, look?.dirty)
+  const isFull = look?.dirty === undefined
+  if (isFull) await hearOfUnaudited(engine)
+  const result = await captured(engine, last, seen, { ...wish, past: pastFlights(engine) }, lock)
+  look?.done()
+  if (isFull) engine.unaudited.clear()
+  return result
+}
+
+async function captured(
+  engine: Engine,
+  last: LastKnown,
+  seen: Observation,
+  wish: RecordWish,
+  lock: Exclusive,
+): Promise<Captured> {
   const described = record(engine, last, seen, wish, lock)
   seen.remember()
-  for (const { operation, changes } of described) noteChanges(engine, operation, await changes)
+  for (const { operation, changes } of described)
+    if (changes !== undefined) noteChanges(engine, operation, await changes)
   const operations = described.map(({ operation }) => operation)
   return { last: { state: seen.state, skipped: seen.skipped, skippedBlob: seen.skippedBlob }, operations }
 }
 
+/** Whether anything differs from the last operation. Records nothing, and leaves no trace. */
+export async function hasChanged(engine: Engine): Promise<boolean> {
+  const last = readLastKnown(engine)
+  if (last === undefined) return true
+  const seen = await observe(engine, last)
+  return changedPaths(seen.batch, last.state, seen.state).length > 0
+}
+
 // A tool that names a folder (to move or delete it) touches everything in it.
 function isFolder(engine: Engine, last: LastKnown, path: RelPath): boolean {
-  return hasFolder(engine.objects, last.state.tree, path) || isFolderOnDisk(engine, path)
+  if (hasFolder(engine.objects, last.state.tree, path)) return true
+  return engine.fs.lstat(joinAbs(engine.root, path))?.kind === 'folder' && isFolderOnDisk(engine, path)
 }
 
 async function firstCapture(engine: Engine, wish: CaptureWish, lock: Exclusive): Promise<Captured> {
   const seen = await observe(engine, undefined)
   const git = engine.user.position()
   const taken = { before: seen.state.snapshot, after: seen.state.snapshot, skipped: seen.skippedBlob }
-  const baseline = engine.log.append(seen.batch, { kind: 'baseline', git }, taken, lock)
+  const baseline = engine.log.append(seen.batch, { kind: 'baseline', git }, taken, lock, [])
   seen.remember()
-  engine.log.index.describe(baseline, [])
   const last = { state: seen.state, skipped: seen.skipped, skippedBlob: seen.skippedBlob }
   if (wish.closing === undefined) return { last, operations: [baseline] }
   return capture(engine, wish, lock)
 }
 
+interface RecordWish extends CaptureWish {
+  /** Steps that have ended, and may have changed what only a full look finds. */
+  readonly past?: readonly PastFlight[]
+}
+
 interface Recorded {
   readonly operation: Operation
-  readonly changes: Promise<readonly NewChange[]>
+  /** What git has still to tell. */
+  readonly changes?: Promise<readonly NewChange[]>
 }
 
 function record(
   engine: Engine,
   last: LastKnown,
   seen: Observation,
-  wish: CaptureWish,
+  wish: RecordWish,
   lock: Exclusive,
 ): readonly Recorded[] {
   const flights = engine.flights.list()
@@ -90,11 +129,13 @@ function record(
     flights,
     ...optional('closing', wish.closing),
     adopted: seen.adopted,
+    past: (path) => pastOwner(engine, wish.past ?? [], path),
   })
+  const all = withClosing(claims, wish.closing)
+  if (all.length === 0) return []
   const git = engine.user.position()
   const operations: Recorded[] = []
   let before = last.state
-  const all = withClosing(claims, wish.closing)
   all.forEach((claim, at) => {
     const isLast = at === all.length - 1
     const after = isLast ? seen.state : partWay(seen.batch, before, seen.state, claim.paths)
@@ -104,11 +145,12 @@ function record(
       skipped: isLast ? seen.skippedBlob : last.skippedBlob,
     }
     const missed = missedBy(engine, claim.flight, last, seen)
+    const told = tellPlainly(seen.batch, before, after)
     const unpublished = engine.log.prepare(seen.batch, draftOf(claim, wish, missed, git), taken, lock)
     // Asked as soon as git can read it: it answers while we wait for the disk.
-    const changes = describeStates(engine, before, after)
-    changes.catch(() => {}) // awaited by the caller, unless something else fails before
-    operations.push({ operation: engine.log.happen(unpublished), changes })
+    const changes = told === undefined ? askGit(engine, before, after) : undefined
+    changes?.catch(() => {}) // awaited by the caller, unless something else fails before
+    operations.push({ operation: engine.log.happen(unpublished, told), ...optional('changes', changes) })
     before = after
   })
   return operations
@@ -142,7 +184,7 @@ function draftOf(
     ...optional('command', flight.command),
     paths: flight.paths,
     certainty: claim.certainty,
-    ended: flight.step === wish.closing?.step,
+    ended: flight.step === wish.closing?.step || isPast(flight),
     beganMs: flight.beganMs,
     ...optional('missed', missed.length > 0 ? missed : undefined),
   }
@@ -155,10 +197,10 @@ function missedBy(
   last: LastKnown,
   seen: Observation,
 ): readonly Skipped[] {
-  if (flight === undefined || flight.paths.length > 0) return []
+  if (flight === undefined || flight.paths.length > 0 || isPast(flight)) return []
   const { skipped } = flight
   const isKept = skipped !== undefined && engine.objects.has(skipped)
-  return seen.missedSince(isKept ? parseSkipped(engine.objects.readBlob(skipped)) : last.skipped)
+  return seen.missedSince(isKept ? readSkipped(engine.objects, skipped) : last.skipped)
 }
 
 /** Every path that differs between two states: content, kind, permission bits, and folders of their own. */
@@ -222,12 +264,37 @@ export async function describeStates(
   before: State,
   after: State,
 ): Promise<readonly NewChange[]> {
-  const changes: NewChange[] = [...(await engine.describer.describe(before.tree, after.tree))]
+  return tellPlainly(engine.objects, before, after) ?? (await askGit(engine, before, after))
+}
+
+/** The same without git, where its answer is beyond doubt. A damaged object is for git to stumble over: it says more. */
+export function tellPlainly(
+  objects: SizedObjects,
+  before: State,
+  after: State,
+): readonly NewChange[] | undefined {
+  try {
+    const told = plainChanges(objects, before.tree, after.tree)
+    return told === undefined ? undefined : withUnseen(objects, before, after, told)
+  } catch (error) {
+    if (!isFailure(error, 'store-damaged')) throw error
+    return undefined
+  }
+}
+
+async function askGit(engine: Engine, before: State, after: State): Promise<readonly NewChange[]> {
+  return withUnseen(engine.objects, before, after, await engine.describer.describe(before.tree, after.tree))
+}
+
+function withUnseen(
+  objects: Objects,
+  before: State,
+  after: State,
+  seen: readonly NewChange[],
+): readonly NewChange[] {
+  const changes = [...seen]
   const told = new Set(changes.map((change) => change.path))
-  for (const change of [
-    ...permChanges(engine.objects, before, after),
-    ...folderChanges(engine.objects, before, after),
-  ]) {
+  for (const change of [...permChanges(objects, before, after), ...folderChanges(objects, before, after)]) {
     if (!told.has(change.path)) changes.push(change)
   }
   return changes.sort((a, b) => (a.path < b.path ? -1 : 1))

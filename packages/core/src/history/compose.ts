@@ -7,7 +7,7 @@
 
 import type { OperationRecord, Stage } from '../log/record.ts'
 import type { Operation } from '../log/rows.ts'
-import type { MergeScratch, OnConflict, TreeConflict } from '../store/merge.ts'
+import type { Choices, MergeScratch, TreeConflict } from '../store/merge.ts'
 import type { RelPath, TurnId } from '../values.ts'
 import { changedPaths } from './capture.ts'
 import type { Engine } from './engine.ts'
@@ -46,7 +46,7 @@ export async function takeOut(
   scratch: MergeScratch,
   so: Composition,
   portion: Portion,
-  onConflict: OnConflict,
+  onConflict: Choices,
 ): Promise<Composition> {
   const present = portion.operations.filter((operation) => isIn(engine, operation))
   const sides = collapsed(engine, scratch, present, portion.paths).reverse()
@@ -59,7 +59,7 @@ export async function bringIn(
   scratch: MergeScratch,
   so: Composition,
   portion: Portion,
-  onConflict: OnConflict,
+  onConflict: Choices,
 ): Promise<Composition> {
   const absent = portion.operations.filter((operation) => isOutByMove(engine, operation))
   const inverse = inverseStages(engine, absent)
@@ -78,7 +78,7 @@ export async function invertStages(
   scratch: MergeScratch,
   so: Composition,
   operation: Operation,
-  onConflict: OnConflict,
+  onConflict: Choices,
 ): Promise<Composition> {
   const stages = 'stages' in operation.record ? operation.record.stages : []
   const snapshots = engine.log.stagesOf(operation)
@@ -110,7 +110,7 @@ async function mergeInto(
   so: Composition,
   sides: readonly Side[],
   stage: Stage | undefined,
-  onConflict: OnConflict,
+  onConflict: Choices,
 ): Promise<Composition> {
   let { state } = so
   const conflicts = [...so.conflicts]

@@ -1,5 +1,6 @@
 /** Both sides of a conflict, in words a person can decide by. */
 
+import { isBinary } from '../binary.ts'
 import { shown, visible } from '../errors.ts'
 import { optional, type Stage } from '../log/record.ts'
 import type { TreeConflict } from '../store/merge.ts'
@@ -8,15 +9,17 @@ import type { Leaf } from '../store/trees.ts'
 import type { RelPath } from '../values.ts'
 import type { Left } from '../workspace/apply.ts'
 import type { Engine } from './engine.ts'
-import type { Conflict, LaterAuthor } from './outcome.ts'
+import type { Conflict, ConflictVersions, LaterAuthor } from './outcome.ts'
 
 const mostText = 2_000
+const mostVersionBytes = 512 * 1024
 
 export function conflictOf(
   engine: Engine,
   objects: Objects,
   conflict: TreeConflict,
   stages: readonly Stage[],
+  withVersions = false,
 ): Conflict {
   const { path, kind, message } = conflict
   const [ours, theirs] =
@@ -24,7 +27,21 @@ export function conflictOf(
       ? overlapOf(objects, conflict)
       : [sideText(objects, conflict.ours), sideText(objects, conflict.theirs)]
   const later = laterAuthors(engine, conflict.paths, stages)
-  return { path, kind, ours, theirs, message: message + laterWords(later), later }
+  const versions = withVersions ? versionsOf(objects, conflict) : undefined
+  return {
+    path,
+    kind,
+    ours,
+    theirs,
+    message: message + laterWords(later),
+    later,
+    ...optional('versions', versions),
+  }
+}
+
+function versionsOf(objects: Objects, { base, ours, theirs }: TreeConflict): ConflictVersions {
+  const [b, o, t] = [base, ours, theirs].map((leaf) => sideText(objects, leaf, mostVersionBytes))
+  return { base: b ?? null, ours: o ?? null, theirs: t ?? null }
 }
 
 export function conflictOfLeft({ path, reason }: Left): Conflict {
@@ -87,10 +104,10 @@ function joined(blocks: readonly string[]): string {
   return text.length > mostText ? `${text.slice(0, mostText)}…` : text
 }
 
-function sideText(objects: Objects, leaf: Leaf | undefined): string | null {
+function sideText(objects: Objects, leaf: Leaf | undefined, most = mostText): string | null {
   if (leaf === undefined) return null
   const bytes = objects.readBlob(leaf.blob)
-  if (bytes.subarray(0, 8_000).includes(0)) return `binary, ${bytes.length} bytes`
-  const text = bytes.subarray(0, mostText).toString('utf8')
-  return bytes.length > mostText ? `${text}…` : text
+  if (isBinary(bytes)) return `binary, ${bytes.length} bytes`
+  const text = bytes.subarray(0, most).toString('utf8')
+  return bytes.length > most ? `${text}…` : text
 }

@@ -6,23 +6,27 @@ import { type Draft, type OperationRecord, optional } from '../log/record.ts'
 import { Shape } from '../log/shape.ts'
 import { serializeSkipped } from '../log/skipped-list.ts'
 import { folderPermOf, planBetween, type SnapshotPlan } from '../store/attrs.ts'
-import { MergeScratch } from '../store/merge.ts'
+import { type Choices, choiceFor, MergeScratch } from '../store/merge.ts'
 import type { ObjectBatch, Objects } from '../store/objects.ts'
-import { hasFolder } from '../store/trees.ts'
+import { hasFolder, listTree } from '../store/trees.ts'
 import {
   type BlobId,
+  type ByteString,
   type CommitId,
   type Exclusive,
   foldersAbove,
   type OpId,
+  parentOf,
   type RelPath,
+  relPathUnchecked,
+  type TreeId,
 } from '../values.ts'
 import { type ApplyContext, apply, type Left, obstacles, recover } from '../workspace/apply.ts'
 import { capture, describeOperation } from './capture.ts'
 import type { Composition } from './compose.ts'
 import { conflictOf, conflictOfLeft } from './conflicts.ts'
 import type { Engine } from './engine.ts'
-import type { LastKnown } from './observe.ts'
+import { areAsLeft, isFileOnDisk, type LastKnown, readLastKnown } from './observe.ts'
 import { type Conflict, type FileOutcome, filesOf } from './outcome.ts'
 import { partWay } from './part-way.ts'
 import { type State, stateOf } from './snapshots.ts'
@@ -31,18 +35,36 @@ export type OnConflict = 'abort' | 'keep' | 'overwrite' | 'markers'
 
 export interface EnactWish {
   readonly dryRun: boolean
-  readonly onConflict: OnConflict
+  readonly onConflict: Choices
+  /** Conflicts come with the whole of each side, for somebody who is to decide. */
+  readonly sides?: boolean
   /** Composes the wanted state from the one that was just captured. May be asked again after somebody saved a file. */
   readonly compose: (scratch: MergeScratch, now: LastKnown) => Promise<Composition>
   readonly draft: (composition: Composition) => Draft
   /**
    * Look at these paths only: cost does not grow with the workspace. Good as long as they are as they were left, and
    * nothing else is needed; otherwise (somebody edited or moved one, a conflict, a folder that comes or goes) the
-   * whole workspace is looked at after all. What the user changed elsewhere is taken in by the next capture.
+   * whole workspace is looked at after all. What the user changed elsewhere is taken in by the next capture: nothing
+   * that happens until then is recorded as anybody else's, since every step begins with a capture of its own.
    */
   readonly paths?: readonly RelPath[]
   /** Told what is about to be written, before a byte is; throwing here leaves everything as it is. */
   readonly onPlan?: (planned: Planned) => void
+  /** Stores what belongs beside the record, once it is certain what the files will be. */
+  readonly beside?: (batch: ObjectBatch, result: State) => TreeId
+}
+
+/** What somebody said about conflicts: for all of them, and for single paths. */
+export interface ConflictWish {
+  readonly onConflict?: OnConflict
+  /** Single paths with a choice of their own; one that is left at `abort` stops everything. */
+  readonly choices?: ReadonlyMap<RelPath, OnConflict>
+  /** Conflicts come with the whole of each side, for somebody who is to decide. */
+  readonly sides?: boolean
+}
+
+export function choicesOf({ onConflict = 'abort', choices }: ConflictWish): Choices {
+  return choices === undefined || choices.size === 0 ? onConflict : { paths: choices, others: onConflict }
 }
 
 /** What an operation is about to do to the files; in a dry run, what it would do. */
@@ -61,15 +83,19 @@ export interface Enacted {
 
 const mostTries = 4
 
-export async function enact(engine: Engine, wish: EnactWish, lock: Exclusive): Promise<Enacted> {
-  for (let attempt = 1; ; attempt += 1) {
-    const enacted = await tryOnce(engine, attempt === 1 ? wish : everywhere(wish), attempt >= mostTries, lock)
+export async function enact(
+  engine: Engine,
+  { paths, ...wish }: EnactWish,
+  lock: Exclusive,
+): Promise<Enacted> {
+  if (paths !== undefined) {
+    const enacted = await tryOnce(engine, { ...wish, paths }, false, lock)
     if (enacted !== 'again') return enacted
   }
-}
-
-function everywhere({ paths: _, ...wish }: EnactWish): EnactWish {
-  return wish
+  for (let attempt = 1; ; attempt += 1) {
+    const enacted = await tryOnce(engine, wish, attempt >= mostTries, lock)
+    if (enacted !== 'again') return enacted
+  }
 }
 
 /** `again`: somebody saved a file between the look and the write. A new look merges it in, too. */
@@ -80,22 +106,25 @@ async function tryOnce(
   lock: Exclusive,
 ): Promise<Enacted | 'again'> {
   const narrow = wish.paths !== undefined
-  const { last: now, operations } = await capture(engine, optional('paths', wish.paths), lock)
-  if (narrow && operations.length > 0) return 'again'
+  const now = await lookAround(engine, wish.paths, lock)
+  if (now === undefined) return 'again'
   await using scratch = MergeScratch.open(engine.fs, engine.objects, engine.git, engine.folders.scratch)
   const composition = await wish.compose(scratch, now)
   const conflicts = composition.conflicts.map((conflict) =>
-    conflictOf(engine, scratch, conflict, composition.stages),
+    conflictOf(engine, scratch, conflict, composition.stages, wish.sides === true),
   )
+  const isOpen = (paths: readonly RelPath[]) => choiceFor(wish.onConflict, paths) === 'abort'
   if (conflicts.length > 0 && narrow) return 'again'
-  if (conflicts.length > 0 && wish.onConflict === 'abort') return { kind: 'conflicts', files: [], conflicts }
+  if (composition.conflicts.some(({ path, paths }) => isOpen([path, ...paths])))
+    return { kind: 'conflicts', files: [], conflicts }
 
   const planned = planBetween(scratch, now.state, composition.state)
-  if (wish.paths !== undefined && needsMore(planned, wish.paths)) return 'again'
+  if (wish.paths !== undefined && needsMore(engine, now, planned, wish.paths)) return 'again'
   const blocked = obstacles(contextOf(engine, scratch), planned)
+  if (narrow && blocked.length > 0) return 'again'
   if (await adopt(engine, blocked, lock)) return 'again'
   conflicts.push(...blocked.map(conflictOfLeft))
-  if (blocked.length > 0 && wish.onConflict === 'abort') return { kind: 'conflicts', files: [], conflicts }
+  if (blocked.some(({ path }) => isOpen([path]))) return { kind: 'conflicts', files: [], conflicts }
 
   const open =
     blocked.length === 0
@@ -118,7 +147,8 @@ async function tryOnce(
 
   const batch = engine.objects.newBatch()
   const draft = wish.draft(composition)
-  const work = { plan, scratch, batch, draft, now, state, composition }
+  const beside = wish.beside?.(batch, state)
+  const work = { plan, scratch, batch, draft, now, state, composition, ...optional('review', beside) }
   const done = namingPath(plan, () => carryOut(engine, work, lock))
   if (done === 'blocked') {
     if (!isLast) return 'again'
@@ -130,10 +160,52 @@ async function tryOnce(
   return { kind: 'done', op: done.op, files: files.filter(({ path }) => !left.has(path)), conflicts }
 }
 
+/**
+ * Undefined: one of the paths is not as it was left. Nothing is recorded then, since only a look at everything tells
+ * what happened: a file that is gone may have been renamed, and its new name is not among the paths.
+ */
+async function lookAround(
+  engine: Engine,
+  paths: readonly RelPath[] | undefined,
+  lock: Exclusive,
+): Promise<LastKnown | undefined> {
+  if (paths === undefined) return (await capture(engine, {}, lock)).last
+  const last = readLastKnown(engine)
+  return last !== undefined && (await areAsLeft(engine, last, paths)) ? last : undefined
+}
+
 // What else lies in a folder, a look at a few paths does not know; and a path that nobody looked at may be anything.
-function needsMore({ paths, folders }: SnapshotPlan, looked: readonly RelPath[]): boolean {
+function needsMore(
+  engine: Engine,
+  now: LastKnown,
+  { paths, folders }: SnapshotPlan,
+  looked: readonly RelPath[],
+): boolean {
+  if (folders.create.length > 0 || folders.remove.length > 0 || folders.chmod.length > 0) return true
   const known = new Set(looked)
-  return folders.create.length > 0 || folders.remove.length > 0 || paths.some(({ path }) => !known.has(path))
+  if (paths.some(({ path }) => !known.has(path))) return true
+  const going = new Set(paths.filter(({ to }) => to === undefined).map(({ path }) => path))
+  return ![...new Set([...going].map(parentOf))].every((folder) => staysFilled(engine, now, folder, going))
+}
+
+const mostSiblings = 20
+
+// The snapshot has other files in the folder, but the user may have removed them since. Then the folder has to go, too.
+function staysFilled(
+  engine: Engine,
+  now: LastKnown,
+  folder: ByteString,
+  going: ReadonlySet<RelPath>,
+): boolean {
+  if (folder === '') return true
+  let looked = 0
+  for (const [path] of listTree(engine.objects, now.state.tree, relPathUnchecked(folder))) {
+    if (going.has(path)) continue
+    if (isFileOnDisk(engine, path)) return true
+    looked += 1
+    if (looked === mostSiblings) break
+  }
+  return false
 }
 
 // The operation has happened. Its changes in the index are derived data: the next command makes up for them, and a
@@ -179,6 +251,7 @@ interface Work {
   readonly now: LastKnown
   readonly state: State
   readonly composition: Composition
+  readonly review?: TreeId
 }
 
 type CarriedOut = { readonly op: OpId; readonly commit: CommitId; readonly left: readonly Left[] } | 'blocked'
@@ -193,6 +266,7 @@ function carryOut(engine: Engine, work: Work, lock: Exclusive): CarriedOut {
     // The look before may have found nothing to record, and then it has stored nothing, not even this list.
     skipped: batch.blob(serializeSkipped(now.skipped)),
     stages: composition.states.map((stage) => stage.snapshot),
+    ...optional('review', work.review),
   }
   const { commit, ref, operation } = engine.log.prepare(batch, work.draft, taken, lock)
   const note = JSON.stringify({ commit, ref })

@@ -10,9 +10,9 @@ import type { Describer } from '../store/describe.ts'
 import type { Git } from '../store/git.ts'
 import type { ObjectStore } from '../store/objects.ts'
 import type { TrackedFiles, UserGit } from '../store/user-git.ts'
-import type { AbsPath, BlobId, RelPath, TreeId } from '../values.ts'
+import type { AbsPath, BlobId, RelPath, TreeId, TurnId } from '../values.ts'
 import type { CaptureRules } from '../workspace/capture-rules.ts'
-import type { Scanner } from '../workspace/scan.ts'
+import type { DirtyFolders, Scanner } from '../workspace/scan.ts'
 import type { StatCache } from '../workspace/stat-cache.ts'
 
 /** Folders of one store; see docs/store-format.md. */
@@ -55,6 +55,9 @@ export interface Engine {
   readonly warn: (text: string) => void
   readonly user: UserRepository
   readonly stat: StatMemory
+  readonly watch?: FileWatch
+  /** Turns that have ended since the last full look, and may have changed something that no hint told of. */
+  readonly unaudited: Set<TurnId>
 }
 
 /** The user's git, read anew at every capture: it may come, go or change at any time. */
@@ -65,6 +68,24 @@ export interface UserRepository {
   tracked(): TrackedFiles | undefined
   /** May git have converted this path's bytes on their way to the disk? Then its blob is not what is there. */
   mayConvert(gitattributes: readonly RelPath[]): ((path: RelPath) => boolean) | 'never'
+}
+
+/**
+ * Somebody who watches the files while a server runs, so that a look costs what changed. A hint and no more: he may have
+ * missed something, so every turn is audited by a look at everything.
+ */
+export interface FileWatch {
+  /** `everywhere`: the look is a full one in any case; the watcher only gets to know of it. */
+  look(at: 'everywhere' | 'turn' | 'step'): Promise<WatchedLook>
+  /** Turns that others have recorded by hints, and nobody has audited yet. */
+  unaudited?(): Promise<readonly TurnId[]>
+}
+
+export interface WatchedLook {
+  /** Absent: look everywhere. */
+  readonly dirty?: DirtyFolders
+  /** What was seen is stored by now. */
+  done(): void
 }
 
 /** The stat cache and what it describes. It only saves work: a missing or old one costs a longer look. */

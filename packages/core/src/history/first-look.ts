@@ -6,6 +6,7 @@
  * So the first look is a look like any other, at what changed since the state that the user's index describes.
  */
 
+import { sortedPaths } from '../sorted-paths.ts'
 import type { Attrs } from '../store/attrs.ts'
 import { borrowPacks } from '../store/borrow.ts'
 import { treeOfFiles } from '../store/index-tree.ts'
@@ -117,7 +118,7 @@ async function sizesOf(engine: Engine, plain: PlainFiles): Promise<Float64Array>
 }
 
 const noFiles: PlainFiles = {
-  paths: { bytes: new Uint8Array(), starts: new Uint32Array(), ends: new Uint32Array() },
+  paths: sortedPaths({ bytes: new Uint8Array(), starts: new Uint32Array(), ends: new Uint32Array() }),
   ids: new Uint8Array(),
   executable: new Uint8Array(),
   stats: new Float64Array(),

@@ -4,13 +4,13 @@ import { UnturnError } from '../errors.ts'
 import type { Draft, Point } from '../log/record.ts'
 import { optional } from '../log/record.ts'
 import { parseSkipped } from '../log/skipped-list.ts'
-import type { MergeScratch } from '../store/merge.ts'
+import type { Choices, MergeScratch } from '../store/merge.ts'
 import { diffTrees } from '../store/trees.ts'
-import type { BlobId, Exclusive, SessionId, Snapshot, StepId, TurnId } from '../values.ts'
+import type { BlobId, Exclusive, RelPath, SessionId, Snapshot, StepId, TurnId } from '../values.ts'
 import { moveUserBranch } from './branch.ts'
 import { capture } from './capture.ts'
-import { bringIn, type Composition, composeFrom, takeOut } from './compose.ts'
-import { enact, type OnConflict, type Planned } from './enact.ts'
+import { bringIn, type Composition, composeFrom, takeOut, touchedPaths } from './compose.ts'
+import { type ConflictWish, choicesOf, enact, type Planned } from './enact.ts'
 import type { Engine } from './engine.ts'
 import { notUndoneOf } from './not-undone.ts'
 import { type LastKnown, stoodSkipped } from './observe.ts'
@@ -29,10 +29,9 @@ import {
 import { closeTurn, commitsSince, requireTurn, unknownId, whyRunning } from './recording.ts'
 import { readState, type State, sameSnapshot } from './snapshots.ts'
 
-export interface MoveWish {
+export interface MoveWish extends ConflictWish {
   readonly session: SessionId
   readonly dryRun?: boolean
-  readonly onConflict?: OnConflict
   /** Go ahead although a turn is running: it is closed as interrupted. */
   readonly evenIfRunning?: boolean
   /** Also move the user's branch back over commits that the undone turns made. */
@@ -135,13 +134,14 @@ async function move(
   lock: Exclusive,
 ): Promise<Outcome> {
   const way = wayBetween(engine, tree, tree.head, to)
-  const onConflict = wish.onConflict ?? 'abort'
+  const onConflict = choicesOf(wish)
   const { exactly } = wish
   const enacted = await enact(
     engine,
     {
       dryRun: wish.dryRun === true,
       onConflict,
+      ...optional('sides', wish.sides),
       compose: (scratch, now) =>
         exactly === undefined
           ? follow(engine, scratch, now, way, onConflict)
@@ -156,6 +156,7 @@ async function move(
         git: engine.user.position(),
       }),
       onPlan: (planned) => wish.onPlan?.({ ...planned, from: tree.head, to }),
+      ...optional('paths', exactly === undefined ? pathsOn(engine, way) : undefined),
     },
     lock,
   )
@@ -173,13 +174,25 @@ async function move(
   }
 }
 
+const mostNarrowPaths = 500
+
+/** What the operations on the way have touched; undefined where looking at everything is as quick. */
+function pathsOn(engine: Engine, way: Way): readonly RelPath[] | undefined {
+  const paths = new Set<RelPath>()
+  for (const { operations } of [...way.out, ...way.in]) {
+    for (const operation of operations) for (const path of touchedPaths(engine, operation)) paths.add(path)
+    if (paths.size > mostNarrowPaths) return undefined
+  }
+  return [...paths]
+}
+
 /** Moving over several turns is composed in tree space, turn by turn, and applied once. */
 async function follow(
   engine: Engine,
   scratch: MergeScratch,
   now: LastKnown,
   way: Way,
-  onConflict: OnConflict,
+  onConflict: Choices,
 ): Promise<Composition> {
   let so = composeFrom(now.state)
   for (const leg of way.out) so = await takeOut(engine, scratch, so, leg, onConflict)

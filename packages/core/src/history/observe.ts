@@ -1,9 +1,10 @@
 /** Seeing: the workspace as it is now, as a snapshot in a batch that nobody has stored yet. */
 
 import { isFailure } from '../errors.ts'
+import { optional } from '../log/record.ts'
 import type { SkippedEntry, SkippedList } from '../log/skipped-list.ts'
-import { parseSkipped, serializeSkipped } from '../log/skipped-list.ts'
-import type { Attrs } from '../store/attrs.ts'
+import { readSkipped, serializeSkipped } from '../log/skipped-list.ts'
+import { type Attrs, permOf } from '../store/attrs.ts'
 import type { ObjectBatch } from '../store/objects.ts'
 import {
   buildTree,
@@ -26,7 +27,13 @@ import {
   type TreeId,
 } from '../values.ts'
 import { type Content, readContents } from '../workspace/content.ts'
-import { isFolderSignature, type Scan, type SeenFile, signatureOf } from '../workspace/scan.ts'
+import {
+  type DirtyFolders,
+  isFolderSignature,
+  type Scan,
+  type SeenFile,
+  signatureOf,
+} from '../workspace/scan.ts'
 import type { Engine } from './engine.ts'
 import { FirstLook, firstContents, sinkOf } from './first-look.ts'
 import { readState, type State, stateOf } from './snapshots.ts'
@@ -56,16 +63,17 @@ export function readLastKnown(engine: Engine): LastKnown | undefined {
   if (last === undefined) return undefined
   return {
     state: readState(engine.objects, last.after),
-    skipped: parseSkipped(engine.objects.readBlob(last.skipped)),
+    skipped: readSkipped(engine.objects, last.skipped),
     skippedBlob: last.skipped,
   }
 }
 
-/** Looks at the whole workspace. */
+/** Looks at the whole workspace; or, with a hint, as far as somebody says that something changed. */
 export async function observe(
   engine: Engine,
   last: LastKnown | undefined,
   named: readonly RelPath[] = [],
+  dirty?: DirtyFolders,
 ): Promise<Observation> {
   const batch = engine.objects.newBatch()
   const first = last === undefined ? new FirstLook(engine, batch) : undefined
@@ -73,6 +81,7 @@ export async function observe(
   const cached = hasSameFolders ? undefined : new Map(engine.stat.cache.folders())
   const looked = await engine.scanner.scan(engine.stat.cache, engine.user.rules(), {
     named,
+    ...optional('dirty', dirty),
     onProgress: (done) => engine.progress?.({ what: 'looking', done }),
     meanwhile: () => first?.guess(),
   })
@@ -137,6 +146,44 @@ export async function observePaths(
       engine.stat.attrs = hasSameFolders && !cameOrWent ? state.snapshot.attrs : undefined
     },
   }
+}
+
+const mostBytesToCompare = 64 * 1024 * 1024
+
+/**
+ * Whether these paths are on disk exactly as the last operation left them: a move over them needs no other look then.
+ * Records nothing. False, too, where that cannot be told, or not quickly: a folder, a named pipe, a file that may not
+ * be read, many large files.
+ */
+export async function areAsLeft(
+  engine: Engine,
+  last: LastKnown,
+  paths: readonly RelPath[],
+): Promise<boolean> {
+  // In a workspace that is not there, every file that a turn deleted is as the turn left it.
+  if (engine.fs.lstat(engine.root)?.kind !== 'folder') return false
+  const files: SeenFile[] = []
+  for (const look of engine.scanner.look(engine.stat.cache, paths)) {
+    const leaf = findLeaf(engine.objects, last.state.tree, look.path)
+    if ('skipped' in look || look.kind === 'folder') return false
+    if (look.kind === 'gone' && (leaf !== undefined || hasFolder(engine.objects, last.state.tree, look.path)))
+      return false
+    if (look.kind === 'file' || look.kind === 'link') files.push(look)
+  }
+  if (files.reduce((bytes, { size }) => bytes + size, 0) > mostBytesToCompare) return false
+  const contents = await readContents(engine.scanner, files, comparedOnly)
+  return contents.every((content) => 'blob' in content && isAsLeft(engine, last, content))
+}
+
+// What is as it was is in our store; what is not will be read again by the look that records it.
+const comparedOnly: Parameters<typeof readContents>[2] = { has: () => true, addDeflated: () => {} }
+
+function isAsLeft(engine: Engine, { state }: LastKnown, found: Sorted['files'][number]): boolean {
+  const { path, kind, perm } = found.seen
+  const leaf = findLeaf(engine.objects, state.tree, path)
+  const { mode, blob } = leafOf(found)
+  if (leaf === undefined || leaf.mode !== mode || leaf.blob !== blob) return false
+  return kind === 'link' || permOf(state.attrs, path, leaf) === perm
 }
 
 // Somebody else's operations, and our own undo, change the files after the cache was made: what they touched is no
@@ -313,6 +360,11 @@ function nextBare(
 export function isFolderOnDisk(engine: Engine, folder: RelPath): boolean {
   const look = engine.scanner.look(engine.stat.cache, [folder])[0]
   return look !== undefined && 'kind' in look && look.kind === 'folder'
+}
+
+export function isFileOnDisk(engine: Engine, path: RelPath): boolean {
+  const look = engine.scanner.look(engine.stat.cache, [path])[0]
+  return look !== undefined && 'kind' in look && (look.kind === 'file' || look.kind === 'link')
 }
 
 function sameMap<K, V>(a: ReadonlyMap<K, V>, b: ReadonlyMap<K, V>): boolean {

@@ -25,6 +25,16 @@ export interface Conflict {
   readonly message: string
   /** Who has changed the path since: the turns that stand on what would be taken out, or the user. */
   readonly later: readonly LaterAuthor[]
+  /** The whole of each side, where somebody asked for it. */
+  readonly versions?: ConflictVersions
+}
+
+/** Text; null: the file is not there. */
+export interface ConflictVersions {
+  /** As the change left it that is being taken out, or as it was when the change was taken out. */
+  readonly base: string | null
+  readonly ours: string | null
+  readonly theirs: string | null
 }
 
 export interface LaterAuthor {

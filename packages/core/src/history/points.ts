@@ -39,10 +39,10 @@ function nearestExisting(engine: Engine, turns: TurnTree['turns'], head: Point):
 export function pathTo(tree: TurnTree, point: Point): readonly Point[] {
   const path: Point[] = []
   for (let at = point; at.turn !== null; ) {
-    path.unshift(at)
+    path.push(at)
     at = tree.turns.get(at.turn)?.parent ?? { turn: null }
   }
-  return path
+  return path.reverse()
 }
 
 /** Turns that are not on the way to the head: undone, or left for another branch. */

@@ -9,6 +9,7 @@
 import { UnturnError } from '../errors.ts'
 import type { Rewritten } from '../log/log.ts'
 import { type OperationRecord, parseRecord, serializeRecord } from '../log/record.ts'
+import { blobsOf, readReview, reviewWithout, storeReview } from '../log/review-record.ts'
 import type { Operation } from '../log/rows.ts'
 import { parseSkipped, serializeSkipped } from '../log/skipped-list.ts'
 import { type Attrs, parseAttrs, serializeAttrs } from '../store/attrs.ts'
@@ -51,6 +52,7 @@ export function eraseFromHistory(engine: Engine, paths: readonly RelPath[], lock
     operations += kept.filter(({ tree }, at) => tree !== trees[at]).length
     log.rewrite(session, kept, batch, lock)
   }
+  log.index.forgetReviews()
   forgetStats(engine, paths, newest?.after.tree)
   return { operations, blobs: eraser.blobs }
 }
@@ -92,12 +94,21 @@ class Eraser {
     const touched = this.#paths.filter((path) => this.#touched(operation, path))
     const rewritten = next.map((entry) => {
       if (entry.name === 'skipped') return { ...entry, id: this.#skipped(entry.id as BlobId, had) }
+      if (entry.name === 'review') return { ...entry, id: this.#review(entry.id as TreeId) }
       if (entry.name === 'op.json') return { ...entry, id: this.#record(entry.id as BlobId, touched) }
       return entry
     })
     const isSame = rewritten.every((entry, at) => entry.id === entries[at]?.id)
     const isDescribed = touched.length === 0
     return { operation, tree: isSame ? tree : this.#batch.tree(rewritten), isDescribed }
+  }
+
+  #review(tree: TreeId): TreeId {
+    const state = readReview(this.#batch, tree)
+    const next = reviewWithout(state, (path) => isIn(path, this.#paths))
+    const kept = blobsOf(next)
+    for (const blob of blobsOf(state)) if (!kept.has(blob)) this.blobs.add(blob)
+    return storeReview(this.#batch, next, (blob) => this.#batch.readBlob(blob))
   }
 
   /** Snapshots are a tree and its attributes side by side; any other folder holds snapshots. */

@@ -4,14 +4,15 @@
  */
 
 import type { Flight } from '../log/flights.ts'
-import { type GitPosition, optional } from '../log/record.ts'
+import type { Taken } from '../log/log.ts'
+import { type Draft, type GitPosition, optional } from '../log/record.ts'
 import type { ChangeRow, Operation, TurnRow } from '../log/rows.ts'
 import { folderPermOf, permOf } from '../store/attrs.ts'
 import type { ObjectBatch } from '../store/objects.ts'
 import { findLeaf, hasFolder, type Leaf } from '../store/trees.ts'
 import { type Exclusive, foldersAbove, type RelPath, type StepId, type TurnId } from '../values.ts'
 import type { Looked } from '../workspace/scan.ts'
-import { capture, describeOperation } from './capture.ts'
+import { capture, describeOperation, tellPlainly } from './capture.ts'
 import type { Engine } from './engine.ts'
 import { isFolderOnDisk, type LastKnown, readLastKnown } from './observe.ts'
 import { endImplicit, requireTurn } from './recording.ts'
@@ -74,24 +75,28 @@ async function recordTold(
   const perm = look !== undefined && 'kind' in look && look.kind === 'file' ? look.perm : undefined
   const before = withContent(engine, batch, last.state, told.path, told.before, perm)
   const after = withContent(engine, batch, before, told.path, told.after, perm)
-  const operations = [
-    ...foreignEdit(engine, batch, last, before, git, lock),
-    appendStep(engine, batch, flight, { before, after, last, git }, lock),
-  ]
-  for (const operation of operations) await describeOperation(engine, operation)
+  const foreign = foreignEdit(last, before, git)
+  const step = stepOf(flight, { before, after, last, git })
+  const untold: Operation[] = []
+  for (const { draft, taken, from, to } of [...foreign, step]) {
+    const told = tellPlainly(batch, from, to)
+    const operation = engine.log.append(batch, draft, taken, lock, told)
+    if (told === undefined) untold.push(operation)
+  }
+  for (const operation of untold) await describeOperation(engine, operation)
 }
 
-function foreignEdit(
-  engine: Engine,
-  batch: ObjectBatch,
-  last: LastKnown,
-  before: State,
-  git: GitPosition,
-  lock: Exclusive,
-): readonly Operation[] {
+interface Appended {
+  readonly draft: Draft
+  readonly taken: Taken
+  readonly from: State
+  readonly to: State
+}
+
+function foreignEdit(last: LastKnown, before: State, git: GitPosition): readonly Appended[] {
   if (sameSnapshot(last.state.snapshot, before.snapshot)) return []
   const taken = { before: last.state.snapshot, after: before.snapshot, skipped: last.skippedBlob }
-  return [engine.log.append(batch, { kind: 'user-edit', git }, taken, lock)]
+  return [{ draft: { kind: 'user-edit', git }, taken, from: last.state, to: before }]
 }
 
 interface Span {
@@ -101,17 +106,11 @@ interface Span {
   readonly git: GitPosition
 }
 
-function appendStep(
-  engine: Engine,
-  batch: ObjectBatch,
-  flight: Flight,
-  { before, after, last, git }: Span,
-  lock: Exclusive,
-): Operation {
+function stepOf(flight: Flight, { before, after, last, git }: Span): Appended {
   const { implicit: _, ...step } = flight
   const draft = { kind: 'step', git, ...step, certainty: 'exact', ended: true } as const
   const taken = { before: before.snapshot, after: after.snapshot, skipped: last.skippedBlob }
-  return engine.log.append(batch, draft, taken, lock)
+  return { draft, taken, from: before, to: after }
 }
 
 function flightOf(turn: TurnRow, told: ToldChange): Flight {

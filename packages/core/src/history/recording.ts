@@ -20,9 +20,9 @@ import {
   type TurnId,
 } from '../values.ts'
 import { badPath } from '../workspace/locate.ts'
-import { capture } from './capture.ts'
+import { type CaptureWish, capture } from './capture.ts'
 import type { Engine } from './engine.ts'
-import type { LastKnown } from './observe.ts'
+import { type LastKnown, readLastKnown } from './observe.ts'
 
 export interface TurnWish {
   readonly session: SessionId
@@ -33,6 +33,8 @@ export interface TurnWish {
   readonly message?: string
   /** The agent's process: while it lives, the turn counts as running. */
   readonly pid?: number
+  /** Told afterwards: what changed since the last operation is the turn's already, and not the user's. */
+  readonly late?: boolean
 }
 
 export interface StepWish {
@@ -43,18 +45,20 @@ export interface StepWish {
   readonly part?: string
   readonly command?: string
   readonly agentId?: string
+  /** Told afterwards: the tool may have written already, so nothing that changed since is taken for the user's. */
+  readonly late?: boolean
 }
 
 export async function beginTurn(
   engine: Engine,
-  wish: TurnWish,
+  { late, ...wish }: TurnWish,
   lock: Exclusive,
 ): Promise<{ readonly turn: TurnId; readonly seq: number }> {
   const { index } = engine.log
   const again = wish.message === undefined ? undefined : index.findTurnByMessage(wish.session, wish.message)
   if (again !== undefined) return { turn: again.id, seq: again.beginSeq }
   for (const open of index.openTurns(wish.session)) await closeTurn(engine, open, 'interrupted', lock)
-  const { last } = await capture(engine, {}, lock)
+  const last = await baselineOf(engine, { hint: 'turn' }, late, lock)
   const turn = engine.newId('t') as TurnId
   const parent = index.findSession(wish.session)?.head ?? { turn: null }
   const begun = appendNote(
@@ -64,6 +68,17 @@ export async function beginTurn(
   )
   engine.flights.begin({ ...implicitFlight(engine, wish, turn), skipped: keepSkipped(engine, last) })
   return { turn, seq: begun.record.seq }
+}
+
+// A hook that could not deliver in time is heard later. To capture then would make the user's of what the agent did.
+async function baselineOf(
+  engine: Engine,
+  wish: CaptureWish,
+  late: boolean | undefined,
+  lock: Exclusive,
+): Promise<LastKnown> {
+  const known = late === true ? readLastKnown(engine) : undefined
+  return known ?? (await capture(engine, wish, lock)).last
 }
 
 // Something ignored may have changed since the last operation. Nobody's step did that, and no operation tells of it.
@@ -101,7 +116,8 @@ export async function beginStep(
   if (again !== undefined) return { step: again }
   endImplicit(engine, wish.turn)
   const openEnded = wish.paths.length === 0
-  const { last } = await capture(engine, openEnded ? {} : { paths: wish.paths }, lock)
+  const look = openEnded ? { hint: 'step' as const } : { paths: wish.paths }
+  const last = await baselineOf(engine, look, wish.late, lock)
   const step = engine.newId('s') as StepId
   engine.flights.begin({
     step,
@@ -116,6 +132,7 @@ export async function beginStep(
     ...optional('skipped', openEnded ? keepSkipped(engine, last) : undefined),
     beganMs: engine.now(),
     implicit: false,
+    ...optional('late', wish.late),
   })
   return { step }
 }
@@ -145,8 +162,8 @@ export async function endStep(engine: Engine, step: StepId, lock: Exclusive): Pr
 }
 
 async function closeFlight(engine: Engine, flight: Flight, lock: Exclusive): Promise<void> {
-  const paths = flight.paths.length > 0 ? { paths: flight.paths } : {}
-  await capture(engine, { ...paths, closing: flight }, lock)
+  const look = flight.paths.length > 0 ? { paths: flight.paths } : { hint: 'step' as const }
+  await capture(engine, { ...look, closing: flight }, lock)
   engine.flights.end(flight.step)
 }
 
@@ -175,7 +192,9 @@ export async function closeTurn(
 ): Promise<readonly Skipped[]> {
   for (const flight of engine.flights.list())
     if (flight.turn === turn.id) await closeFlight(engine, flight, lock)
-  const { last } = await capture(engine, {}, lock)
+  // Before the look: if it turns out to be a full one, it is the audit.
+  if (engine.watch !== undefined) engine.unaudited.add(turn.id)
+  const { last } = await capture(engine, { hint: 'step' }, lock)
   if (turn.status === 'open') {
     const git = engine.user.position()
     const commits = await commitsSince(engine, turn, git.head)
@@ -233,7 +252,7 @@ export async function captureNow(
   label: string | undefined,
   lock: Exclusive,
 ): Promise<UserCapture> {
-  const { last, operations } = await capture(engine, optional('label', label), lock)
+  const { last, operations } = await capture(engine, { ...optional('label', label), hint: 'step' }, lock)
   return {
     snapshot: last.state.tree,
     changes: operations.flatMap((operation) => engine.log.index.changesOfOperation(operation.record.seq)),
@@ -250,9 +269,7 @@ export function appendNote(
   const last = engine.log.index.lastOperation()
   if (last === undefined) throw new Error('a note needs a capture before it')
   const taken = { before: last.after, after: last.after, skipped: last.skipped }
-  const operation = engine.log.append(engine.objects.newBatch(), draft, taken, lock)
-  engine.log.index.describe(operation, [])
-  return operation
+  return engine.log.append(engine.objects.newBatch(), draft, taken, lock, [])
 }
 
 // ---- running turns -----------------------------------------------------------------------------------------------

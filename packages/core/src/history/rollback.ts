@@ -4,7 +4,7 @@ import { UnturnError } from '../errors.ts'
 import type { ChangeSelection } from '../log/index-db.ts'
 import { type Draft, optional, type Point } from '../log/record.ts'
 import type { ChangeRow, Operation } from '../log/rows.ts'
-import type { MergeScratch } from '../store/merge.ts'
+import type { Choices, MergeScratch } from '../store/merge.ts'
 import type { Exclusive, OpId, RelPath, SessionId } from '../values.ts'
 import { unreachable } from '../values.ts'
 import { capture } from './capture.ts'
@@ -16,7 +16,7 @@ import {
   takeOut,
   touchedPaths,
 } from './compose.ts'
-import { enact, type OnConflict, type Planned } from './enact.ts'
+import { type ConflictWish, choicesOf, enact, type Planned } from './enact.ts'
 import type { Engine } from './engine.ts'
 import { leftoversOf } from './not-undone.ts'
 import type { Outcome } from './outcome.ts'
@@ -24,9 +24,8 @@ import { readTurnTree, samePoint } from './points.ts'
 import { unknownId } from './recording.ts'
 import type { State } from './snapshots.ts'
 
-export interface RollbackWish {
+export interface RollbackWish extends ConflictWish {
   readonly dryRun?: boolean
-  readonly onConflict?: OnConflict
   /** The session whose head the answer names, and the one that selectors without an id of their own look in. */
   readonly session?: SessionId
   readonly selection: Selection
@@ -37,7 +36,7 @@ export interface RollbackWish {
 }
 
 export interface Selection
-  extends Omit<ChangeSelection, 'opSeqs' | 'everybody' | 'limit' | 'offset' | 'untilMs'> {
+  extends Omit<ChangeSelection, 'opSeqs' | 'everybody' | 'text' | 'behind' | 'limit' | 'offset' | 'untilMs'> {
   /** Operations to invert: an undo, redo, restore or rollback, or anything else that changed files. */
   readonly ops?: readonly OpId[]
 }
@@ -70,7 +69,7 @@ async function rollbackMove(
   operation: Operation,
   lock: Exclusive,
 ): Promise<Outcome> {
-  const onConflict = wish.onConflict ?? 'abort'
+  const onConflict = choicesOf(wish)
   const { record } = operation
   if (!('stages' in record)) throw new Error(`${record.kind} has no stages`)
   const session = record.session
@@ -80,6 +79,7 @@ async function rollbackMove(
     {
       dryRun: wish.dryRun === true,
       onConflict,
+      ...optional('sides', wish.sides),
       compose: (scratch, now) => invertStages(engine, scratch, composeFrom(now.state), operation, onConflict),
       draft: (composition): Draft => ({
         kind: 'rollback',
@@ -126,6 +126,9 @@ function headBack(
     case 'turn-end':
     case 'step':
     case 'cleanup':
+    case 'accept':
+    case 'reject':
+    case 'propose':
       return undefined
     default:
       return unreachable(record)
@@ -140,7 +143,7 @@ async function rollbackChanges(
   inverted: readonly Operation[],
   lock: Exclusive,
 ): Promise<Outcome> {
-  const onConflict = wish.onConflict ?? 'abort'
+  const onConflict = choicesOf(wish)
   // A step in flight has changes that no operation has yet: they could not be selected.
   if (engine.flights.list().length > 0) await capture(engine, {}, lock)
   const portions = portionsOf(engine, selected(engine, wish, inverted))
@@ -150,6 +153,7 @@ async function rollbackChanges(
     {
       dryRun: wish.dryRun === true,
       onConflict,
+      ...optional('sides', wish.sides),
       compose: (scratch, now) => takeOutAll(engine, scratch, now.state, portions, onConflict),
       draft: (composition): Draft => ({
         kind: 'rollback',
@@ -179,7 +183,7 @@ async function takeOutAll(
   scratch: MergeScratch,
   state: State,
   portions: readonly Portion[],
-  onConflict: OnConflict,
+  onConflict: Choices,
 ): Promise<Composition> {
   let so = composeFrom(state)
   for (const portion of portions) so = await takeOut(engine, scratch, so, portion, onConflict)

@@ -2,7 +2,7 @@
 
 import type { Attrs } from '../store/attrs.ts'
 import { mergeAttrs, parseAttrs, serializeAttrs } from '../store/attrs.ts'
-import type { MergeScratch, OnConflict, TreeConflict } from '../store/merge.ts'
+import type { Choices, MergeScratch, TreeConflict } from '../store/merge.ts'
 import type { Objects } from '../store/objects.ts'
 import type { BlobId, RelPath, Snapshot, TreeId } from '../values.ts'
 
@@ -49,7 +49,7 @@ export interface StateMerge {
 export async function mergeStates(
   scratch: MergeScratch,
   sides: { readonly base: State; readonly ours: State; readonly theirs: State },
-  onConflict: OnConflict,
+  onConflict: Choices,
 ): Promise<StateMerge> {
   const { base, ours, theirs } = sides
   if (sameSnapshot(base.snapshot, theirs.snapshot)) return { state: ours, conflicts: [], merged: [] }

@@ -1,8 +1,9 @@
 /** The user's git as the engine sees it: read anew when its files have changed, never written. */
 
-import type { Fs } from '../fs.ts'
+import { errorCode, type Fs } from '../fs.ts'
 import type { GitPosition } from '../log/record.ts'
 import { optional } from '../log/record.ts'
+import { stampOfStat } from '../store/folder-stamps.ts'
 import {
   Attributes,
   findUserGit,
@@ -36,6 +37,9 @@ export interface RuleOptions {
   readonly protect?: readonly string[]
 }
 
+// Some clocks of file systems tick once in two seconds.
+const settledMs = 2500
+
 type Env = Readonly<Record<string, string | undefined>>
 
 export class DiskRepository implements UserRepository {
@@ -45,6 +49,9 @@ export class DiskRepository implements UserRepository {
   readonly #own: Partial<CaptureRules>
   #index:
     | { readonly signature: string; readonly files: TrackedFiles | undefined; packed?: Tracked }
+    | undefined
+  #position:
+    | { readonly files: readonly AbsPath[]; readonly stamps: string; readonly position: GitPosition }
     | undefined
 
   constructor(fs: Fs, root: AbsPath, env: Env, options: RuleOptions, apart: readonly AbsPath[]) {
@@ -59,11 +66,62 @@ export class DiskRepository implements UserRepository {
   }
 
   position(): GitPosition {
+    const known = this.#position
+    if (known !== undefined && this.#stampsOf(known.files) === known.stamps) return known.position
+    this.#position = undefined
     const git = this.find()
     if (git === undefined) return {}
+    // Before they are read: what changes meanwhile has another stamp then.
+    const files = this.#filesOfPosition(git)
+    const stamps = files === undefined ? '' : this.#stampsOf(files)
     const { commit, branch } = readHead(git)
     const logged = this.#fs.lstat(headLog(git))?.size
-    return { ...optional('head', commit), ...optional('branch', branch), ...optional('logged', logged) }
+    const position = {
+      ...optional('head', commit),
+      ...optional('branch', branch),
+      ...optional('logged', logged),
+    }
+    if (files !== undefined && stamps !== '') this.#position = { files, stamps, position }
+    return position
+  }
+
+  // Only for the usual repository, on a branch with a file of its own: elsewhere more files have a say.
+  #filesOfPosition({ gitDir, commonDir }: UserGit): readonly AbsPath[] | undefined {
+    const dotGit = joinAbs(this.#root, '.git')
+    if (gitDir !== dotGit || commonDir !== dotGit) return undefined
+    const branch = this.#lineIn(joinAbs(dotGit, 'HEAD'))?.match(/^ref: (refs\/heads\/.+)$/)?.[1]
+    if (branch === undefined || !/^[0-9a-f]{40}$/.test(this.#lineIn(joinAbs(dotGit, branch)) ?? ''))
+      return undefined
+    return [dotGit, ...['HEAD', 'config', branch, 'logs/HEAD'].map((name) => joinAbs(dotGit, name))]
+  }
+
+  #lineIn(file: AbsPath): string | undefined {
+    return this.#unlessUnreadable(() => {
+      if (this.#fs.lstat(file)?.kind !== 'file') return undefined
+      const text = this.#fs.readPart(file, 0, 1000).toString('latin1')
+      return text.endsWith('\n') ? text.slice(0, -1) : undefined
+    })
+  }
+
+  // Empty where one of them is so young that it may change once more without another stamp.
+  #stampsOf(files: readonly AbsPath[]): string {
+    const stamps = this.#unlessUnreadable(() =>
+      files.map((file) => {
+        const stat = this.#fs.lstat(file)
+        const isYoung = stat !== undefined && Date.now() - stat.ctimeMs < settledMs
+        return isYoung ? undefined : `${stat?.kind} ${stat?.size} ${stampOfStat(stat)}`
+      }),
+    )
+    return stamps === undefined || stamps.includes(undefined) ? '' : stamps.join(' ')
+  }
+
+  #unlessUnreadable<T>(read: () => T): T | undefined {
+    try {
+      return read()
+    } catch (error) {
+      if (errorCode(error) === undefined) throw error
+      return undefined
+    }
   }
 
   rules(): CaptureRules {
@@ -97,7 +155,7 @@ export class DiskRepository implements UserRepository {
   #packed(git: UserGit): Tracked | undefined {
     const index = this.#readIndex(git)
     if (index.files === undefined) return undefined
-    index.packed ??= packTracked(index.files.pathBytes)
+    index.packed ??= packTracked(index.files.paths)
     return index.packed
   }
 }

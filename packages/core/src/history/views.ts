@@ -1,10 +1,12 @@
 /** Looking: what a face shows of the history. Reads only, and mostly the index. */
 
 import type { Operation, SessionRow, StepRow, TurnRow } from '../log/rows.ts'
+import { readSkipped } from '../log/skipped-list.ts'
 import { patch } from '../store/describe.ts'
 import type { ChangeId, RelPath, SessionId, Snapshot, TurnId } from '../values.ts'
+import { isFolderSignature } from '../workspace/scan.ts'
 import type { Engine } from './engine.ts'
-import { pathTo, readTurnTree, revertedTurns } from './points.ts'
+import { pathTo, readTurnTree, revertedTurns, type TurnTree } from './points.ts'
 import { requireTurn, unknownId, whyRunning } from './recording.ts'
 import { resolveAny } from './resolve.ts'
 
@@ -77,22 +79,25 @@ export interface TurnView {
 export function turnViews(engine: Engine, session: SessionId): readonly TurnView[] {
   const tree = readTurnTree(engine, session)
   const onPath = new Set(pathTo(tree, tree.head).map((point) => point.turn))
+  const totals = engine.log.index.turnTotals(session)
+  const depths = depthsIn(tree)
   return [...tree.turns.values()].map((turn) => ({
     turn,
     isHead: tree.head.turn === turn.id,
     isReverted: !onPath.has(turn.id),
-    depth: pathTo(tree, { turn: turn.id }).length - 1,
-    ...countsOf(engine, turn.id),
+    depth: depths.get(turn.id) ?? 0,
+    ...(totals.get(turn.id) ?? noChanges),
   }))
 }
 
-function countsOf(engine: Engine, turn: TurnId): Pick<TurnView, 'files' | 'additions' | 'deletions'> {
-  const changes = engine.log.index.changesOfTurn(turn)
-  return {
-    files: new Set(changes.map((change) => change.path)).size,
-    additions: changes.reduce((sum, change) => sum + change.additions, 0),
-    deletions: changes.reduce((sum, change) => sum + change.deletions, 0),
-  }
+const noChanges = { files: 0, additions: 0, deletions: 0 } as const
+
+// A parent began before its children, so it comes first. To walk up from each turn would take seconds for thousands.
+function depthsIn(tree: TurnTree): ReadonlyMap<TurnId, number> {
+  const depths = new Map<TurnId, number>()
+  for (const { id, parent } of tree.turns.values())
+    depths.set(id, parent.turn === null ? 0 : (depths.get(parent.turn) ?? -1) + 1)
+  return depths
 }
 
 // ---- points in time, for diffs -------------------------------------------------------------------------------------
@@ -148,6 +153,8 @@ export async function patchOfTurn(engine: Engine, turn: TurnId, options: PatchOp
 export interface PatchOptions {
   readonly paths?: readonly RelPath[]
   readonly stat?: boolean
+  /** Lines that differ in their spaces alone count as the same. */
+  readonly ignoreWhitespace?: boolean
 }
 
 export async function patchOfOperations(
@@ -179,4 +186,13 @@ export function patchBetween(
 
 export function stepsOf(engine: Engine, turn: TurnId): readonly StepRow[] {
   return engine.log.index.steps(turn)
+}
+
+/** Folders that the last capture left out as ignored, `node_modules` and its like; topmost ones only. */
+export function ignoredFolders(engine: Engine): readonly RelPath[] {
+  const last = engine.log.index.lastOperation()
+  if (last === undefined) return []
+  return [...readSkipped(engine.objects, last.skipped).values()]
+    .filter(({ skipped, signature }) => skipped.reason === 'ignored' && isFolderSignature(signature))
+    .map(({ skipped }) => skipped.path)
 }

@@ -156,7 +156,7 @@ function leftovers(fixture: Fixture): readonly string[] {
       const path = join(workspaces, name, folder)
       if (!existsSync(path)) continue
       for (const entry of readdirSync(path))
-        if (!/^pack-[0-9a-f]{40}\.(pack|idx|keep)$/.test(entry)) found.push(`${folder}/${entry}`)
+        if (!/^(pack-[0-9a-f]{40}\.(pack|idx|keep)|spare-.*)$/.test(entry)) found.push(`${folder}/${entry}`)
     }
   }
   return found

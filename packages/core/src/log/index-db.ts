@@ -4,6 +4,7 @@
  */
 
 import { createHash } from 'node:crypto'
+import { bytesOfText } from '../errors.ts'
 import type {
   AbsPath,
   ChangeId,
@@ -21,6 +22,8 @@ import {
   type ChangeRow,
   changeId,
   changeOf,
+  type ListedChange,
+  listedOf,
   maybe,
   type NewChange,
   type Operation,
@@ -53,11 +56,47 @@ export interface ChangeSelection {
   readonly session?: SessionId
   /** Also the user's own, and Unturn's. */
   readonly everybody?: boolean
+  /** In the path, the prompt or the command; as text, whatever the case of its letters. */
+  readonly text?: string
+  /** Only what comes behind this one in the order of the answer. */
+  readonly behind?: Pick<ChangeRow, 'opSeq' | 'path'>
   readonly limit?: number
   readonly offset?: number
 }
 
-const schemaVersion = 3
+/** Which operations; an empty filter is all of them. */
+export interface OperationFilter {
+  readonly session?: SessionId
+  /** With a session: the user's own operations, too. */
+  readonly own?: boolean
+  readonly kinds?: readonly string[]
+  readonly sinceMs?: number
+  readonly untilMs?: number
+  readonly afterSeq?: number
+  readonly beforeSeq?: number
+  readonly limit?: number
+}
+
+/** An operation with what it changed, counted. */
+export interface CountedOperation extends TurnTotals {
+  readonly operation: Operation
+}
+
+export interface TurnTotals {
+  readonly files: number
+  readonly additions: number
+  readonly deletions: number
+}
+
+function totalsOf(row: Row): TurnTotals {
+  return {
+    files: Number(row.files),
+    additions: Number(row.additions),
+    deletions: Number(row.deletions),
+  }
+}
+
+const schemaVersion = 5
 
 const schema = `
 create table meta (key text primary key, value text not null) without rowid;
@@ -101,6 +140,9 @@ create index changes_from on changes (from_path) where from_path is not null;
 create table outs (
   op_seq integer not null, path text not null, by_seq integer not null, stage integer not null,
   primary key (op_seq, path)
+) without rowid;
+create table reviews (
+  session text primary key, seq integer not null, state text not null, pending integer
 ) without rowid;
 `
 
@@ -157,7 +199,7 @@ export class IndexDb implements Disposable {
   }
 
   clear(): void {
-    for (const table of ['refs', 'ops', 'sessions', 'turns', 'steps', 'changes', 'outs']) {
+    for (const table of ['refs', 'ops', 'sessions', 'turns', 'steps', 'changes', 'outs', 'reviews']) {
       this.#database.exec(`delete from ${table}`)
     }
   }
@@ -222,6 +264,31 @@ export class IndexDb implements Disposable {
         ? this.#all('select * from ops order by seq desc limit ?', limit)
         : this.#all('select * from ops where session = ? order by seq desc limit ?', filter.session, limit)
     return rows.map(operationOf)
+  }
+
+  /** Newest first, each with what it changed. */
+  countedOperations(filter: OperationFilter): readonly CountedOperation[] {
+    const where: string[] = ['1']
+    const values: (string | number)[] = []
+    const narrow = (sql: string, ...wanted: readonly (string | number)[]) => {
+      where.push(sql)
+      values.push(...wanted)
+    }
+    if (filter.session !== undefined)
+      narrow(filter.own === true ? '(session = ? or session is null)' : 'session = ?', filter.session)
+    if (filter.kinds !== undefined)
+      narrow('kind in (select value from json_each(?))', JSON.stringify(filter.kinds))
+    if (filter.sinceMs !== undefined) narrow('at_ms >= ?', filter.sinceMs)
+    if (filter.untilMs !== undefined) narrow('at_ms <= ?', filter.untilMs)
+    if (filter.afterSeq !== undefined) narrow('seq > ?', filter.afterSeq)
+    if (filter.beforeSeq !== undefined) narrow('seq < ?', filter.beforeSeq)
+    return this.#all(
+      `select chosen.*, count(distinct path) as files, total(additions) as additions, total(deletions) as deletions
+         from (select * from ops where ${where.join(' and ')} order by seq desc limit ?) as chosen
+         left join changes on op_seq = seq group by seq order by seq desc`,
+      ...values,
+      filter.limit ?? -1,
+    ).map((row) => ({ operation: operationOf(row), ...totalsOf(row) }))
   }
 
   stepOperations(turn: TurnId): readonly Operation[] {
@@ -300,9 +367,37 @@ export class IndexDb implements Disposable {
   }
 
   turns(session: SessionId): readonly TurnRow[] {
-    return this.#all('select * from turns where session = ? and removed = 0 order by begin_seq', session).map(
-      turnOf,
+    const version = this.#version()
+    if (this.#turnsRead.version !== version) this.#turnsRead = { version, of: new Map() }
+    const known = this.#turnsRead.of.get(session)
+    if (known !== undefined) return known
+    const sql = 'select * from turns where session = ? and removed = 0 order by begin_seq'
+    const turns = this.#all(sql, session).map(turnOf)
+    this.#turnsRead.of.set(session, turns)
+    return turns
+  }
+
+  // To read ten thousand turns takes a tenth of a second, and whoever hears of one change asks several questions at once.
+  #turnsRead: { readonly version: string; readonly of: Map<SessionId, readonly TurnRow[]> } = {
+    version: '',
+    of: new Map(),
+  }
+
+  /** Another one after every write, ours or another process's. */
+  #version(): string {
+    const others = this.#get('pragma data_version')?.data_version
+    const own = this.#get('select total_changes() as changes')?.changes
+    return `${others} ${own}`
+  }
+
+  /** What each turn of a session changed, in one go: asked turn by turn, a long history takes seconds. */
+  turnTotals(session: SessionId): ReadonlyMap<TurnId, TurnTotals> {
+    const rows = this.#all(
+      `select turn, count(distinct path) as files, sum(additions) as additions, sum(deletions) as deletions
+         from ops join changes on op_seq = seq where session = ? and turn is not null and ${notRemoved} group by turn`,
+      session,
     )
+    return new Map(rows.map((row) => [text(row, 'turn') as TurnId, totalsOf(row)]))
   }
 
   openTurns(session?: SessionId): readonly TurnRow[] {
@@ -345,22 +440,6 @@ export class IndexDb implements Disposable {
     )
   }
 
-  /** Many at once; those that were cleaned up are missing. */
-  findSteps(ids: readonly StepId[]): ReadonlyMap<StepId, StepRow> {
-    const rows = this.#all(
-      'select * from steps where removed = 0 and id in (select value from json_each(?))',
-      JSON.stringify(ids),
-    )
-    return new Map(rows.map(stepOf).map((step) => [step.id, step]))
-  }
-
-  outsOfAll(opSeqs: readonly number[]): readonly OutRow[] {
-    return this.#all(
-      'select * from outs where op_seq in (select value from json_each(?))',
-      JSON.stringify(opSeqs),
-    ).map(outOf)
-  }
-
   outsOf(opSeq: number): readonly OutRow[] {
     return this.#all('select * from outs where op_seq = ?', opSeq).map(outOf)
   }
@@ -388,45 +467,22 @@ export class IndexDb implements Disposable {
    * Only changes of steps, unless one is named by its id.
    */
   findChanges(selection: ChangeSelection): readonly ChangeRow[] {
-    const where: string[] = []
-    const values: (string | number)[] = []
-    const anyOf = (column: string, wanted: readonly (string | number)[] | undefined) => {
-      if (wanted === undefined || wanted.length === 0) return
-      where.push(`${column} in (${wanted.map(() => '?').join(', ')})`)
-      values.push(...wanted)
-    }
-    if (selection.changes !== undefined && selection.changes.length > 0) {
-      where.push(`(${selection.changes.map(() => '(ops.id = ? and ord = ?)').join(' or ')})`)
-      for (const id of selection.changes) values.push(...placeOf(id))
-    }
-    anyOf('step', selection.steps)
-    anyOf('turn', selection.turns)
-    anyOf('actor', selection.agents)
-    anyOf('agent_id', selection.agentIds)
-    anyOf('op_seq', selection.opSeqs)
-    anyOf('session', selection.session === undefined ? undefined : [selection.session])
-    if (selection.paths !== undefined && selection.paths.length > 0) {
-      where.push(
-        `(${selection.paths.map(() => '(path = ? or from_path = ? or (path > ? and path < ?))').join(' or ')})`,
-      )
-      for (const path of selection.paths) values.push(path, path, `${path}/`, `${path}0`)
-    }
-    if (selection.afterMs !== undefined) {
-      // The first term finds the place to begin at; by the second alone every change would be looked at.
-      where.push('op_seq >= (select min(seq) from ops where at_ms >= ?) and at_ms >= ?')
-      values.push(selection.afterMs, selection.afterMs)
-    }
-    if (selection.untilMs !== undefined) {
-      where.push('at_ms <= ?')
-      values.push(selection.untilMs)
-    }
-    if (selection.everybody !== true) where.push('step is not null')
-    where.push(notRemoved)
-    values.push(selection.limit ?? -1, selection.offset ?? 0)
+    const { where, values } = conditionsOf(selection)
     return this.#all(
-      `${selectChanges} where ${where.join(' and ')} order by op_seq desc, path limit ? offset ?`,
+      `${changeColumns} from ${changesBy(selection)} where ${where} ${newestFirst}`,
       ...values,
     ).map(changeOf)
+  }
+
+  /** The same with only what a list of changes shows: to hand over a row takes longer than to find it. */
+  listChanges(selection: ChangeSelection): readonly ListedChange[] {
+    const { where, values } = conditionsOf(selection)
+    return this.#all(
+      `select step, path, changes.kind, additions, deletions, ops.agent_id, steps.tool, steps.began_ms,
+         exists (select 1 from outs where outs.op_seq = seq and outs.path in ('', changes.path)) as is_out
+         from ${changesBy(selection)} join steps on steps.id = ops.step where ${where} ${newestFirst}`,
+      ...values,
+    ).map(listedOf)
   }
 
   /** Ids of this kind that begin so; at most a handful, which is enough to say "ambiguous". */
@@ -495,6 +551,10 @@ export class IndexDb implements Disposable {
       case 'cleanup':
         for (const turn of record.turns) this.#removeTurn(turn)
         for (const step of record.steps) this.#removeStep(step)
+        return
+      case 'accept':
+      case 'reject':
+      case 'propose':
         return
       default:
         return unreachable(record)
@@ -661,6 +721,45 @@ export class IndexDb implements Disposable {
     this.#run('update ops set described = 1 where seq = ?', record.seq)
   }
 
+  // ---- the review of a session, as far as it was worked out: derived data, made again from the log -------------------
+
+  findReview(session: SessionId): { readonly seq: number; readonly state: string } | undefined {
+    const row = this.#get('select seq, state from reviews where session = ?', session)
+    return row === undefined ? undefined : { seq: Number(row.seq), state: text(row, 'state') }
+  }
+
+  keepReview(session: SessionId, seq: number, state: string): void {
+    this.#run('insert or replace into reviews values (?, ?, ?, null)', session, seq, state)
+  }
+
+  /** How many hunks are pending after the last operation, if anybody has counted them since. */
+  findPending(session: SessionId): number | undefined {
+    const sql = 'select pending from reviews where session = ? and seq = (select max(seq) from ops)'
+    const pending = this.#get(sql, session)?.pending
+    return pending === null || pending === undefined ? undefined : Number(pending)
+  }
+
+  keepPending(session: SessionId, seq: number, pending: number): void {
+    this.#run('update reviews set pending = ? where session = ? and seq = ?', pending, session, seq)
+  }
+
+  /** Whether the session has done anything that could be pending. */
+  hasSteps(session: SessionId): boolean {
+    const sql = "select 1 from ops where session = ? and kind in ('step', 'propose') limit 1"
+    return this.#get(sql, session) !== undefined
+  }
+
+  forgetReviews(): void {
+    this.#run('delete from reviews')
+  }
+
+  /** The newest operation that has a session's review beside it. */
+  lastReviewed(session: SessionId): Operation | undefined {
+    const sql = `select * from ops where session = ? and kind in ('accept', 'reject', 'propose', 'step', 'rollback')
+      and record like '%"reviewed":true%' order by seq desc limit 1`
+    return maybe(this.#get(sql, session), operationOf)
+  }
+
   // ---- dropping and rewriting --------------------------------------------------------------------------------------
 
   /** Operations that are out because of these, and are not among these themselves. */
@@ -675,6 +774,7 @@ export class IndexDb implements Disposable {
     this.dropOperations(this.operations({ session }).map(({ record }) => record.seq))
     for (const table of ['turns', 'steps']) this.#run(`delete from ${table} where session = ?`, session)
     this.#run('delete from sessions where id = ?', session)
+    this.#run('delete from reviews where session = ?', session)
     this.#run('delete from refs where name = ?', ref)
   }
 
@@ -751,9 +851,74 @@ function placeOf(id: ChangeId): readonly [string, number] {
 }
 
 // What cleanup removed is still in the log, and in nothing that is shown.
-const notRemoved = '(step is null or step not in (select id from steps where removed = 1))'
+const notRemoved = 'not exists (select 1 from steps where steps.id = ops.step and removed = 1)'
 
 // Who and when is the operation's; a change has only what is its own.
-const selectChanges = `select op_seq, ord, path, changes.kind, from_path, additions, deletions, is_binary,
-  ops.id as op_id, session, turn, step, at_ms, actor, agent_id, certainty
-  from changes join ops on ops.seq = op_seq`
+const changeColumns = `select op_seq, ord, path, changes.kind, from_path, additions, deletions, is_binary,
+  ops.id as op_id, ops.session, turn, step, at_ms, actor, agent_id, certainty`
+const selectChanges = `${changeColumns} from changes join ops on ops.seq = op_seq`
+
+interface Conditions {
+  readonly where: string
+  readonly values: readonly (string | number)[]
+}
+
+function conditionsOf(selection: ChangeSelection): Conditions {
+  const where: string[] = []
+  const values: (string | number)[] = []
+  const anyOf = (column: string, wanted: readonly (string | number)[] | undefined) => {
+    if (wanted === undefined || wanted.length === 0) return
+    where.push(`${column} in (${wanted.map(() => '?').join(', ')})`)
+    values.push(...wanted)
+  }
+  if (selection.changes !== undefined && selection.changes.length > 0) {
+    where.push(`(${selection.changes.map(() => '(ops.id = ? and ord = ?)').join(' or ')})`)
+    for (const id of selection.changes) values.push(...placeOf(id))
+  }
+  anyOf('ops.step', selection.steps)
+  anyOf('ops.turn', selection.turns)
+  anyOf('actor', selection.agents)
+  anyOf('ops.agent_id', selection.agentIds)
+  anyOf('seq', selection.opSeqs)
+  anyOf('ops.session', selection.session === undefined ? undefined : [selection.session])
+  if (selection.paths !== undefined && selection.paths.length > 0) {
+    where.push(
+      `(${selection.paths.map(() => '(path = ? or from_path = ? or (path > ? and path < ?))').join(' or ')})`,
+    )
+    for (const path of selection.paths) values.push(path, path, `${path}/`, `${path}0`)
+  }
+  if (selection.afterMs !== undefined) {
+    // The first term finds the place to begin at; by the second alone every change would be looked at.
+    where.push('seq >= (select min(seq) from ops where at_ms >= ?) and at_ms >= ?')
+    values.push(selection.afterMs, selection.afterMs)
+  }
+  if (selection.untilMs !== undefined) {
+    where.push('at_ms <= ?')
+    values.push(selection.untilMs)
+  }
+  if (selection.text !== undefined && selection.text !== '') {
+    where.push(
+      `(instr(lower(path), lower(?)) or ops.turn in (select id from turns where instr(lower(prompt), lower(?)))
+         or ops.step in (select id from steps where instr(lower(command), lower(?))))`,
+    )
+    values.push(bytesOfText(selection.text), selection.text, selection.text)
+  }
+  if (selection.behind !== undefined) {
+    const { opSeq, path } = selection.behind
+    where.push('seq <= ? and (seq < ? or path > ?)')
+    values.push(opSeq, opSeq, path)
+  }
+  if (selection.everybody !== true) where.push('step is not null')
+  where.push(notRemoved)
+  return { where: where.join(' and '), values: [...values, selection.limit ?? -1, selection.offset ?? 0] }
+}
+
+// The changes of one operation are numbered in the order of their paths.
+const newestFirst = 'order by seq desc, ord limit ? offset ?'
+
+// By operation, newest first, the first hundred changes are found without a look at the others. SQLite would rather
+// collect all changes of a session and put them in order. A path or an id is found in the changes themselves.
+function changesBy({ paths, changes }: ChangeSelection): string {
+  const byChange = (paths?.length ?? 0) > 0 || (changes?.length ?? 0) > 0
+  return byChange ? 'changes join ops on ops.seq = op_seq' : 'ops cross join changes on op_seq = ops.seq'
+}

@@ -6,7 +6,9 @@
  * on a deleted file would let two processes in at once.
  */
 
+import { randomBytes } from 'node:crypto'
 import { UnturnError } from '../errors.ts'
+import { errorCode, type Fs } from '../fs.ts'
 import type { AbsPath, Exclusive } from '../values.ts'
 import { type DatabaseSync, isDamaged, openDatabase, sqliteBusy, sqliteCode } from './sqlite.ts'
 
@@ -15,6 +17,8 @@ const waitStepsMs = [1, 2, 3, 5, 8, 12, 20]
 export interface LockOptions {
   /** How long to wait for others before giving up. */
   readonly patienceMs?: number
+  /** The file in which whoever holds the lock leaves his name. Without it, `wasAlone` is never true. */
+  readonly holder?: { readonly fs: Fs; readonly path: AbsPath }
 }
 
 export class StoreLock implements Disposable {
@@ -22,10 +26,19 @@ export class StoreLock implements Disposable {
   readonly #patienceMs: number
   #database: DatabaseSync | undefined
   #queue: Promise<unknown> = Promise.resolve()
+  readonly #holder: LockOptions['holder']
+  readonly #name = Buffer.from(randomBytes(16).toString('hex'), 'latin1')
+  #wasAlone = false
 
   constructor(path: AbsPath, options: LockOptions = {}) {
     this.#path = Buffer.from(path, 'latin1').toString('utf8')
     this.#patienceMs = options.patienceMs ?? 60_000
+    this.#holder = options.holder
+  }
+
+  /** Asked under the lock: nobody else has held it since this one last did, so nobody has changed the store. */
+  get wasAlone(): boolean {
+    return this.#wasAlone
   }
 
   /** Runs `work` while nobody else, in this process or another, holds the lock. */
@@ -38,9 +51,34 @@ export class StoreLock implements Disposable {
   async #hold<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
     const database = await this.#begin()
     try {
+      this.#wasAlone = this.#takeOver()
       return await work({} as Exclusive)
     } finally {
       database.exec('ROLLBACK')
+    }
+  }
+
+  // The name need not survive a power cut: whoever could take it for his own does not either.
+  #takeOver(): boolean {
+    if (this.#holder === undefined) return false
+    const { fs, path } = this.#holder
+    try {
+      if (readIfAny(fs, path)?.equals(this.#name) === true) return true
+      if (fs.lstat(path) === undefined) fs.createFile(path, [this.#name], 0o600)
+      else fs.overwrite(path, this.#name)
+    } catch (error) {
+      if (errorCode(error) === undefined) throw error
+      this.#removeName(fs, path)
+    }
+    return false
+  }
+
+  // A name that stays there, although somebody else holds the lock, would tell its owner that he was alone.
+  #removeName(fs: Fs, path: AbsPath): void {
+    try {
+      if (fs.lstat(path) !== undefined) fs.unlink(path)
+    } catch (error) {
+      throw errorCode(error) === undefined ? error : unwritable(this.#path, error)
     }
   }
 
@@ -73,6 +111,15 @@ function openLock(path: string): DatabaseSync {
   const database = openDatabase(path)
   database.exec('PRAGMA journal_mode = MEMORY')
   return database
+}
+
+function readIfAny(fs: Fs, path: AbsPath): Buffer | undefined {
+  try {
+    return fs.readFile(path)
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error
+    return undefined
+  }
 }
 
 function sleep(ms: number): Promise<void> {

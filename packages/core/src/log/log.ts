@@ -11,7 +11,8 @@
 
 import { createHash } from 'node:crypto'
 import { isFailure, UnturnError } from '../errors.ts'
-import { errorCode, type Fs } from '../fs.ts'
+import { errorCode, type FileStat, type Fs } from '../fs.ts'
+import { stampOfStat } from '../store/folder-stamps.ts'
 import type { ObjectBatch, ObjectStore } from '../store/objects.ts'
 import { deleteRef, type RefSurvey, readRef, surveyRefs, writeRef } from '../store/refs.ts'
 import type { TreeEntry } from '../store/trees.ts'
@@ -27,8 +28,8 @@ import {
   type TreeId,
 } from '../values.ts'
 import { IndexDb } from './index-db.ts'
-import { type Draft, type OperationRecord, parseRecord, serializeRecord } from './record.ts'
-import type { Operation } from './rows.ts'
+import { type Draft, type OperationRecord, optional, parseRecord, serializeRecord } from './record.ts'
+import type { NewChange, Operation } from './rows.ts'
 import { isDamaged, sqliteCode } from './sqlite.ts'
 
 const refPrefix = 'refs/unturn/sessions/'
@@ -49,6 +50,8 @@ export interface Taken {
   readonly skipped: BlobId
   /** The state after each stage of a move. */
   readonly stages?: readonly Snapshot[]
+  /** What the session's review is after it; see review-record.ts. */
+  readonly review?: TreeId
 }
 
 /** An operation that is stored, but that no ref names yet: it has not happened. */
@@ -77,6 +80,8 @@ export class Log implements Disposable {
   #index: IndexDb
   #rebuilt = false
   #refsSeen = ''
+  /** The same without regard to the clock. Empty: the index may not have all that the refs have. */
+  #refsStamp = ''
   #wholeUnder: Exclusive | undefined
   #broken: ReadonlyMap<string, UnturnError> = new Map()
   #withheld = 0
@@ -121,6 +126,7 @@ export class Log implements Disposable {
     const { now, newId } = this.#surroundings
     const record = asRead({
       ...draft,
+      ...optional('reviewed', taken.review === undefined ? undefined : true),
       id: newId('o') as OpId,
       seq: this.#index.lastSeq() + this.#withheld + 1,
       atMs: now(),
@@ -155,6 +161,7 @@ export class Log implements Disposable {
   // The new tip may be in place although syncing its folder failed; then it has happened.
   #moveRef(ref: string, commit: CommitId): void {
     const { fs, objects } = this.#surroundings
+    this.#refsStamp = ''
     try {
       writeRef(fs, objects.folder, ref, commit)
     } catch (error) {
@@ -171,19 +178,30 @@ export class Log implements Disposable {
       this.#rememberRefs()
     } catch (error) {
       if (sqliteCode(error) === undefined) throw error
-      this.#refsSeen = ''
-      this.#wholeUnder = undefined
+      this.#forgetRefs()
     }
   }
 
-  append(batch: ObjectBatch, draft: Draft, taken: Taken, lock: Exclusive): Operation {
-    return this.happen(this.prepare(batch, draft, taken, lock))
+  append(
+    batch: ObjectBatch,
+    draft: Draft,
+    taken: Taken,
+    lock: Exclusive,
+    changes?: readonly NewChange[],
+  ): Operation {
+    return this.happen(this.prepare(batch, draft, taken, lock), changes)
   }
 
-  /** Makes an operation happen that has just been prepared, under the same lock. */
-  happen({ commit, ref, operation }: Unpublished): Operation {
+  /**
+   * Makes an operation happen that has just been prepared, under the same lock. What it changed goes into the index with
+   * it, where that is known already: a second transaction would take as long as the first.
+   */
+  happen({ commit, ref, operation }: Unpublished, changes?: readonly NewChange[]): Operation {
     this.#moveRef(ref, commit)
-    this.#index.atomically(() => this.#index.project(operation, ref))
+    this.#index.atomically(() => {
+      this.#index.project(operation, ref)
+      if (changes !== undefined) this.#index.describe(operation, changes)
+    })
     this.#rememberRefs()
     return operation
   }
@@ -217,6 +235,14 @@ export class Log implements Disposable {
     }
   }
 
+  /** What the session's review was after an operation, where it was written down. */
+  reviewOf(operation: Operation): TreeId | undefined {
+    if (operation.record.reviewed !== true) return undefined
+    const { objects } = this.#surroundings
+    const entries = objects.readTree(objects.readCommit(operation.commit).tree)
+    return entries.find((entry) => entry.name === 'review')?.id as TreeId | undefined
+  }
+
   /** The state before (`at` - 1) and after each stage of a move: index 0 is the operation's `before`. */
   stagesOf(operation: Operation): readonly Snapshot[] {
     const { objects } = this.#surroundings
@@ -237,12 +263,17 @@ export class Log implements Disposable {
   /**
    * Brings the index up to the log: after a crash between the two, after the index was deleted, after somebody
    * else's operations. Cheap when nothing happened. A session whose history cannot be read to its tip stops nobody
-   * but itself (M14): it is among the `broken`.
+   * but itself (M14): it is among the `broken`. `alone`: nobody else has had the lock since we did.
    */
-  heal(lock: Exclusive): void {
+  heal(lock: Exclusive, alone = false): void {
     // Whoever holds the lock is alone: what was whole when he got it still is, and his own operations are in the index.
     if (this.#wholeUnder === lock) return
-    if (this.#refsSeen !== '' && this.#refsSignature() === this.#refsSeen) return
+    const stat = this.#lookAtRefs()
+    if (alone && this.#refsStamp !== '' && this.#refsStamp === stampOfStat(stat)) {
+      this.#wholeUnder = lock
+      return
+    }
+    if (this.#refsSeen !== '' && this.#refsSeen === signatureOf(stat)) return
     const { refs, damaged: unreadable } = this.#survey()
     const known = this.#index.refs()
     const broken = new Map(unreadable.map((name) => [name, unreadableRef(name)]))
@@ -405,8 +436,7 @@ export class Log implements Disposable {
     removeIndex(fs, folder)
     this.#index = openIndex(fs, folder)
     this.#rebuilt = true
-    this.#refsSeen = ''
-    this.#wholeUnder = undefined
+    this.#forgetRefs()
     this.heal(lock)
   }
 
@@ -416,10 +446,7 @@ export class Log implements Disposable {
     const { refs } = this.#survey()
     const lost = [...this.#index.refs()].filter(([name, commit]) => !refs.has(name) && objects.has(commit))
     for (const [name, commit] of lost) writeRef(fs, objects.folder, name, commit)
-    if (lost.length > 0) {
-      this.#refsSeen = ''
-      this.#wholeUnder = undefined
-    }
+    if (lost.length > 0) this.#forgetRefs()
     return lost.map(([name]) => name)
   }
 
@@ -431,6 +458,7 @@ export class Log implements Disposable {
    */
   dropSession(session: SessionId, _lock: Exclusive): void {
     const ref = refOf(session)
+    this.#refsStamp = ''
     this.#index.atomically(() => this.#index.dropSession(session, ref))
     this.#index.persist()
     deleteRef(this.#surroundings.fs, this.#surroundings.objects.folder, ref)
@@ -452,6 +480,7 @@ export class Log implements Disposable {
     batch.flush()
     const tip = commits.at(-1)
     if (tip === undefined || tip === this.#readRef(ref)) return
+    this.#refsStamp = ''
     writeRef(this.#surroundings.fs, this.#surroundings.objects.folder, ref, tip)
     this.#index.atomically(() => this.#reindex(session, ref, kept, commits))
     this.#rememberRefs()
@@ -490,21 +519,31 @@ export class Log implements Disposable {
   }
 
   #rememberRefs(): void {
-    this.#refsSeen = this.#broken.size === 0 ? this.#refsSignature() : ''
+    const stat = this.#broken.size === 0 ? this.#lookAtRefs() : undefined
+    this.#refsSeen = signatureOf(stat)
+    this.#refsStamp = stampOfStat(stat)
+  }
+
+  #forgetRefs(): void {
+    this.#refsSeen = ''
+    this.#refsStamp = ''
+    this.#wholeUnder = undefined
   }
 
   // Every new tip is renamed into this one folder, so its stat tells whether anybody has published since we looked.
-  // A stat as young as the look itself proves nothing: another rename in the same clock tick leaves it as it is.
-  #refsSignature(): string {
-    const folder = joinAbs(this.#surroundings.objects.folder, refPrefix.slice(0, -1))
-    const stat = this.#surroundings.fs.lstat(folder)
-    if (stat === undefined || Date.now() - stat.ctimeMs < 50) return ''
-    return `${stat.ino}:${stat.mtimeMs}:${stat.ctimeMs}`
+  #lookAtRefs(): FileStat | undefined {
+    const { fs, objects } = this.#surroundings
+    return fs.lstat(joinAbs(objects.folder, refPrefix.slice(0, -1)))
   }
 
   [Symbol.dispose](): void {
     this.#index[Symbol.dispose]()
   }
+}
+
+// A stat as young as the look itself proves nothing: another rename in the same clock tick leaves it as it is.
+function signatureOf(stat: FileStat | undefined): string {
+  return stat === undefined || Date.now() - stat.ctimeMs < 50 ? '' : stampOfStat(stat)
 }
 
 /** An agent's session id is any text; a ref name is not. The record has the true id. */
@@ -534,6 +573,7 @@ function operationTree(batch: ObjectBatch, record: OperationRecord, taken: Taken
     const tree = batch.tree(stages.flatMap((stage, at) => snapshotEntries(`${at}`, stage)))
     entries.push({ name: 'stages', mode: '40000', id: tree })
   }
+  if (taken.review !== undefined) entries.push({ name: 'review', mode: '40000', id: taken.review })
   return batch.tree(entries)
 }
 

@@ -64,6 +64,8 @@ interface Common {
   readonly git?: GitPosition
   /** Paths that changed here, as far as one can tell, without being captured (P9). */
   readonly missed?: readonly Skipped[]
+  /** What the session's review is after this stands beside the record; see review-record.ts. */
+  readonly reviewed?: boolean
 }
 
 /** The state that everything after it begins with: the first look, and again where older history was dropped. */
@@ -157,6 +159,32 @@ export interface CleanupRecord extends Common {
   readonly steps: readonly StepId[]
 }
 
+/** Somebody's word on one hunk. */
+export interface Decision {
+  readonly hunk: string
+  readonly path: RelPath
+  readonly turns: readonly TurnId[]
+  readonly comment?: string
+}
+
+/** Accept moves the review's baseline, reject moves the files. What the review is after it stands beside the record. */
+export interface DecisionRecord extends Common {
+  readonly kind: 'accept' | 'reject'
+  readonly session: SessionId
+  readonly decisions: readonly Decision[]
+  /** Why, when nobody typed it: the user has committed the content. */
+  readonly because?: 'committed'
+}
+
+/** A change that is offered and not on disk. */
+export interface ProposeRecord extends Common {
+  readonly kind: 'propose'
+  readonly session: SessionId
+  readonly turn: TurnId
+  readonly proposal: string
+  readonly paths: readonly RelPath[]
+}
+
 export type OperationRecord =
   | BaselineRecord
   | UserEditRecord
@@ -166,6 +194,8 @@ export type OperationRecord =
   | MoveRecord
   | RollbackRecord
   | CleanupRecord
+  | DecisionRecord
+  | ProposeRecord
 
 export type OperationKind = OperationRecord['kind']
 
@@ -180,6 +210,9 @@ const kinds: readonly OperationKind[] = [
   'restore',
   'rollback',
   'cleanup',
+  'accept',
+  'reject',
+  'propose',
 ]
 
 /** What a caller hands in; the log adds `id`, `seq` and `atMs`. */
@@ -285,6 +318,24 @@ function recordOf(shape: Shape): OperationRecord {
         turns: shape.texts('turns') as readonly TurnId[],
         steps: shape.texts('steps') as readonly StepId[],
       }
+    case 'accept':
+    case 'reject':
+      return {
+        ...common,
+        kind,
+        session: sessionOf(shape),
+        decisions: shape.objects('decisions').map(decisionOf),
+        ...(shape.has('because') ? { because: shape.oneOf('because', ['committed']) } : {}),
+      }
+    case 'propose':
+      return {
+        ...common,
+        kind,
+        session: sessionOf(shape),
+        turn: shape.text('turn') as TurnId,
+        proposal: shape.text('proposal'),
+        paths: shape.texts('paths').map(pathOf),
+      }
     default:
       return unreachable(kind)
   }
@@ -298,6 +349,7 @@ function commonOf(shape: Shape): Common {
     ...optional('session', shape.maybeText('session') as SessionId | undefined),
     ...optional('git', gitOf(shape.maybeObject('git'))),
     ...(shape.has('missed') ? { missed: shape.objects('missed').map(skippedOf) } : {}),
+    ...(shape.flag('reviewed') ? { reviewed: true } : {}),
   }
 }
 
@@ -338,6 +390,15 @@ function stepOf(shape: Shape, common: Common): StepRecord {
     certainty: shape.oneOf('certainty', ['exact', 'inferred', 'shared']),
     ended: shape.flag('ended'),
     beganMs: timeOf(shape, 'beganMs'),
+  }
+}
+
+function decisionOf(shape: Shape): Decision {
+  return {
+    hunk: shape.text('hunk'),
+    path: pathOf(shape.text('path')),
+    turns: shape.texts('turns') as readonly TurnId[],
+    ...optional('comment', shape.maybeText('comment')),
   }
 }
 
@@ -396,7 +457,7 @@ function sessionOf(shape: Shape): SessionId {
   return shape.text('session') as SessionId
 }
 
-function pathOf(text: string): RelPath {
+export function pathOf(text: string): RelPath {
   const bytes = bytesOfText(text)
   // `.git` below a nested repository is listed as skipped, so it may be named here; it is never written to.
   const flaw = flawOfRelPath(bytes.replace(/(^|\/)\.git$/, '$1git'))

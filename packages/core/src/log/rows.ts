@@ -89,6 +89,17 @@ export interface ChangeRow {
   readonly atMs: number
 }
 
+/** A change as a list shows it. */
+export interface ListedChange
+  extends Pick<ChangeRow, 'path' | 'kind' | 'additions' | 'deletions' | 'agentId'> {
+  readonly step: StepId
+  readonly tool: string
+  /** When the step began. */
+  readonly beganMs: number
+  /** Something has taken it out of the files. */
+  readonly isOut: boolean
+}
+
 export type NewChange = Pick<ChangeRow, 'path' | 'kind' | 'from' | 'additions' | 'deletions' | 'binary'>
 
 /** A step operation, or some paths of it, that is out of the files now, and which stage of which operation took it out. */
@@ -219,6 +230,20 @@ export function changeOf(row: Row): ChangeRow {
     ...optional('turn', maybeText(row, 'turn') as TurnId | undefined),
     ...optional('step', maybeText(row, 'step') as StepId | undefined),
     atMs: Number(row.at_ms),
+  }
+}
+
+export function listedOf(row: Row): ListedChange {
+  return {
+    step: text(row, 'step') as StepId,
+    path: text(row, 'path') as RelPath,
+    kind: text(row, 'kind') as ChangeKind,
+    additions: Number(row.additions),
+    deletions: Number(row.deletions),
+    ...optional('agentId', maybeText(row, 'agent_id')),
+    tool: text(row, 'tool'),
+    beganMs: Number(row.began_ms),
+    isOut: row.is_out === 1,
   }
 }
 

@@ -4,7 +4,8 @@
  */
 
 import { textOfBytes, UnturnError } from '../errors.ts'
-import type { RelPath, Skipped } from '../values.ts'
+import type { Objects } from '../store/objects.ts'
+import type { BlobId, RelPath, Skipped } from '../values.ts'
 import { skippedOf } from './record.ts'
 import { Shape, ShapeError } from './shape.ts'
 
@@ -23,6 +24,17 @@ export function serializeSkipped(list: SkippedList): Buffer {
       JSON.stringify({ ...skipped, path: textOfBytes(skipped.path), signature }),
     )
   return Buffer.from(lines.map((line) => `${line}\n`).join(''), 'utf8')
+}
+
+// Every operation has such a list, and most have the one of the operation before.
+const known = new Map<BlobId, SkippedList>()
+const knownLimit = 16
+
+export function readSkipped(objects: Objects, blob: BlobId): SkippedList {
+  const list = known.get(blob) ?? parseSkipped(objects.readBlob(blob))
+  if (known.size >= knownLimit) known.clear()
+  known.set(blob, list)
+  return list
 }
 
 export function parseSkipped(bytes: Buffer): SkippedList {

@@ -41,32 +41,32 @@ export async function borrowPacks(
 interface UsefulPack extends UserPack {
   readonly reader: PackReader
   /** Numbers of wanted blobs, and the place of each in the pack. */
-  readonly blobs: readonly number[]
-  readonly places: readonly number[]
+  readonly blobs: Uint32Array
+  readonly places: Uint32Array
 }
 
 function usefulPacks(fs: Fs, packs: readonly UserPack[], ids: Uint8Array): readonly UsefulPack[] {
   const largestFirst = packs.toSorted((a, b) => bytesOf(fs, [b]) - bytesOf(fs, [a]))
   const useful: UsefulPack[] = []
-  let left = Array.from({ length: ids.length / 20 }, (_, blob) => blob)
+  let left = new Uint32Array(ids.length / 20).map((_, blob) => blob)
   for (const pack of largestFirst) {
     const reader = left.length === 0 ? undefined : openReader(fs, pack)
     if (reader === undefined) continue
-    const blobs: number[] = []
-    const places: number[] = []
-    const lacking: number[] = []
-    for (const blob of left) {
-      const place = reader.findBytes(ids, blob * 20)
-      if (place < 0) lacking.push(blob)
-      else {
-        blobs.push(blob)
-        places.push(place)
-      }
-    }
+    const { blobs, places, lacking } = searched(reader, ids, left)
     left = lacking
     if (places.length > 0) useful.push({ ...pack, reader, blobs, places })
   }
   return useful
+}
+
+function searched(reader: PackReader, ids: Uint8Array, wanted: Uint32Array) {
+  const found = reader.findMany(ids, wanted)
+  const isHere = (_: number, i: number) => (found[i] ?? -1) >= 0
+  return {
+    blobs: wanted.filter(isHere),
+    places: new Uint32Array(found.filter(isHere)),
+    lacking: wanted.filter((blob, i) => !isHere(blob, i)),
+  }
 }
 
 /** The sizes of whole blobs. */

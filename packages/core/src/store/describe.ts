@@ -81,6 +81,8 @@ export interface PatchOptions {
   readonly paths?: readonly RelPath[]
   readonly context?: number
   readonly stat?: boolean
+  /** Lines that differ in their spaces alone count as the same. For looking: it cannot be applied. */
+  readonly ignoreWhitespace?: boolean
 }
 
 /**
@@ -96,7 +98,8 @@ export async function patch(
 ): Promise<Buffer> {
   if (before === after || options.paths?.length === 0) return Buffer.alloc(0)
   const trees = [...diffOptions, before, after]
-  const asPatch = ['diff-tree', '-r', '--patch', `--unified=${options.context ?? 3}`, ...trees]
+  const spaces = options.ignoreWhitespace === true ? ['--ignore-all-space'] : []
+  const asPatch = ['diff-tree', '-r', '--patch', `--unified=${options.context ?? 3}`, ...spaces, ...trees]
   const asTable = ['diff-tree', '-r', '--stat=100', ...trees]
   if (options.paths === undefined)
     return (await git.run(options.stat === true ? asTable : asPatch, places)).stdout

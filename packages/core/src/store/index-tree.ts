@@ -1,11 +1,12 @@
 /** Trees of files that are bytes already, in the order of an index: nothing is made into a string and back. */
 
-import type { PathBytes, TreeId } from '../values.ts'
+import type { SortedPaths } from '../sorted-paths.ts'
+import type { TreeId } from '../values.ts'
 import type { ObjectBatch } from './objects.ts'
 
 /** Plain files, in the order of their paths' bytes, each path once and checked. */
 export interface FileColumns {
-  readonly paths: PathBytes
+  readonly paths: SortedPaths
   /** 20 bytes each. */
   readonly ids: Uint8Array
   readonly executable: Uint8Array
@@ -35,24 +36,22 @@ class TreeWriter {
 
   /** Of the files from `first` on, in a folder whose path, with a slash behind it, is `depth` long. */
   folder(first: number, end: number, depth: number): TreeId {
-    const { bytes, starts, ends } = this.#files.paths
+    const { bytes, starts, names, ends } = this.#files.paths
     const base = this.#end
     for (let file = first; file < end; ) {
       const nameStart = (starts[file] ?? 0) + depth
-      const pathEnd = ends[file] ?? 0
-      let nameEnd = nameStart
-      while (nameEnd < pathEnd && bytes[nameEnd] !== slash) nameEnd += 1
-      if (nameEnd === pathEnd) {
-        this.#write(this.#files.executable[file] === 1 ? execMode : fileMode, nameStart, nameEnd)
-        this.#writeId(this.#files.ids, file * 20)
+      if (nameStart === names[file]) {
+        const mode = this.#files.executable[file] === 1 ? execMode : fileMode
+        this.#write(mode, nameStart, ends[file] ?? 0, this.#files.ids, file * 20)
         file += 1
         continue
       }
+      let nameEnd = nameStart
+      while (bytes[nameEnd] !== slash) nameEnd += 1
       const below = depth + nameEnd - nameStart + 1
-      const next = this.#endOfFolder(file, end, depth, below)
+      const next = this.#endOfFolder(file, end, below)
       const id = this.folder(file, next, below)
-      this.#write(folderMode, nameStart, nameEnd)
-      this.#writeId(Buffer.from(id, 'hex'), 0)
+      this.#write(folderMode, nameStart, nameEnd, Buffer.from(id, 'hex'), 0)
       file = next
     }
     const id = this.#batch.writtenTree(this.#bytes.subarray(base, this.#end))
@@ -60,28 +59,24 @@ class TreeWriter {
     return id
   }
 
-  /** The first file that does not share the bytes from `depth` to `below` with the given one. */
-  #endOfFolder(file: number, end: number, depth: number, below: number): number {
-    const { bytes, starts, ends } = this.#files.paths
-    const start = starts[file] ?? 0
-    for (let next = file + 1; next < end; next += 1) {
-      const at = starts[next] ?? 0
-      if ((ends[next] ?? 0) - at < below) return next
-      for (let i = below - 1; i >= depth; i -= 1) if (bytes[at + i] !== bytes[start + i]) return next
-    }
-    return end
+  /** The first file that has fewer bytes in common with the one before: it lies elsewhere. */
+  #endOfFolder(file: number, end: number, below: number): number {
+    const { common } = this.#files.paths
+    let next = file + 1
+    while (next < end && (common[next] ?? 0) >= below) next += 1
+    return next
   }
 
-  #write(mode: Buffer, nameStart: number, nameEnd: number): void {
-    const { bytes } = this.#files.paths
+  #write(mode: Buffer, nameStart: number, nameEnd: number, ids: Uint8Array, idAt: number): void {
     this.#makeRoom(mode.length + nameEnd - nameStart + 21)
-    for (let i = 0; i < mode.length; i += 1) this.#bytes[this.#end++] = mode[i] ?? 0
-    for (let i = nameStart; i < nameEnd; i += 1) this.#bytes[this.#end++] = bytes[i] ?? 0
-    this.#bytes[this.#end++] = 0
-  }
-
-  #writeId(ids: Uint8Array, at: number): void {
-    for (let i = 0; i < 20; i += 1) this.#bytes[this.#end++] = ids[at + i] ?? 0
+    const names = this.#files.paths.bytes
+    const bytes = this.#bytes
+    let end = this.#end
+    for (let i = 0; i < mode.length; i += 1) bytes[end++] = mode[i] ?? 0
+    for (let i = nameStart; i < nameEnd; i += 1) bytes[end++] = names[i] ?? 0
+    bytes[end++] = 0
+    for (let i = 0; i < 20; i += 1) bytes[end++] = ids[idAt + i] ?? 0
+    this.#end = end
   }
 
   #makeRoom(length: number): void {

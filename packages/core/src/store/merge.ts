@@ -94,6 +94,18 @@ interface SideCommits {
 
 export type OnConflict = 'abort' | 'keep' | 'overwrite' | 'markers'
 
+/** One choice for every conflict, or single paths with a choice of their own. */
+export type Choices = OnConflict | { readonly paths: ReadonlyMap<RelPath, OnConflict>; readonly others: OnConflict }
+
+export function choiceFor(choices: Choices, paths: readonly RelPath[]): OnConflict {
+  if (typeof choices === 'string') return choices
+  for (const path of paths) {
+    const choice = choices.paths.get(path)
+    if (choice !== undefined) return choice
+  }
+  return choices.others
+}
+
 export interface MarkerLabels {
   readonly ours: string
   readonly theirs: string
@@ -159,17 +171,19 @@ export class MergeScratch implements AsyncDisposable, Objects {
    * - `keep`: every path of a conflict is as in ours.
    * - `overwrite`: as in theirs. Where ours has renamed the file, its new name stays and gets their content.
    * - `markers`: text has both sides between markers; what cannot hold markers stays as in ours.
+   * - `abort`: as `keep`, for now. Whoever asked gets to hear of it, and nothing is written.
    */
   settle(
     merge: TreeMerge,
     ours: TreeId,
     theirs: TreeId,
-    choice: Exclude<OnConflict, 'abort'>,
+    choices: Choices,
     labels: MarkerLabels = defaultLabels,
   ): TreeId {
     const edits = new Map<RelPath, Leaf | undefined>()
     for (const conflict of merge.conflicts) {
       for (const { path, madeUp } of conflict.stages) if (madeUp) edits.set(path, undefined)
+      const choice = choiceFor(choices, [conflict.path, ...conflict.paths])
       for (const [path, leaf] of this.#chosen(conflict, merge, ours, theirs, choice, labels))
         edits.set(path, leaf)
     }
@@ -325,7 +339,7 @@ export class MergeScratch implements AsyncDisposable, Objects {
     merge: TreeMerge,
     ours: TreeId,
     theirs: TreeId,
-    choice: Exclude<OnConflict, 'abort'>,
+    choice: OnConflict,
     labels: MarkerLabels,
   ): Edits {
     if (choice === 'overwrite') return this.#theirContent(conflict, theirs) ?? this.#asIn(theirs, conflict)

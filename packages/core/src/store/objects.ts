@@ -56,6 +56,11 @@ export interface Objects {
   readCommit(id: CommitId): Commit
 }
 
+export interface SizedObjects extends Objects {
+  /** Without reading it; undefined where that cannot be told: missing, loose, or stored as a delta. */
+  findBlobSize(id: BlobId): number | undefined
+}
+
 export interface PackSize {
   /** `pack-<checksum>`, without an ending. */
   readonly name: string
@@ -79,10 +84,16 @@ type Known =
   | { readonly kind: 'reader'; readonly reader: PackReader }
   | { readonly kind: 'damaged'; readonly reason: string }
 
+/** How the ids in small packs begin, all together, and the packs that are not small. */
+interface ByLead {
+  readonly leads: Set<number>
+  readonly large: readonly PackReader[]
+}
+
 const mostPendingBytes = 32 * 1024 * 1024
 const mostCachedEntries = 50_000
 
-export class ObjectStore implements Objects, Disposable {
+export class ObjectStore implements SizedObjects, Disposable {
   readonly folder: AbsPath
   readonly fs: Fs
   readonly packFolder: AbsPath
@@ -92,6 +103,7 @@ export class ObjectStore implements Objects, Disposable {
   #borrowed: ReadonlySet<string> = new Set()
   #looseFolders: ReadonlySet<string> = new Set()
   #recent: PackReader | undefined
+  #byLead: ByLead | undefined
   #folderSynced = false
   #hasLeftovers = false
   readonly #listing: Listing
@@ -142,6 +154,15 @@ export class ObjectStore implements Objects, Disposable {
     return this.#readKind('blob', id)
   }
 
+  findBlobSize(id: BlobId): number | undefined {
+    for (const [pack, place] of this.#placesOf(id)) {
+      if (!this.#isUsable(pack)) continue
+      const size = pack.blobSizes([place])[0] ?? -1
+      return size < 0 ? undefined : size
+    }
+    return undefined
+  }
+
   readTree(id: TreeId): readonly TreeEntry[] {
     const known = this.#trees.find(id)
     if (known !== undefined) return known
@@ -179,9 +200,10 @@ export class ObjectStore implements Objects, Disposable {
   /**
    * Forgets packs that are gone, where the folder has changed since we looked. Packs are only removed under the lock, so
    * whoever takes it calls this first: an object that went with a pack would count as stored, and never be written again.
+   * `alone`: nobody else has had the lock since we did, so that even a folder that has just changed is as we left it.
    */
-  refreshIfStale(): void {
-    if (this.#listing.isStale(this.fs)) this.#list()
+  refreshIfStale(alone = false): void {
+    if (alone ? this.#listing.hasChanged(this.fs) : this.#listing.isStale(this.fs)) this.#list()
   }
 
   /** Whether somebody's temporary files were here when we last looked; under the lock it was one who was killed. */
@@ -272,6 +294,7 @@ export class ObjectStore implements Objects, Disposable {
     const name = borrowPack(this.fs, this.packFolder, pack, idx)
     this.#borrowed = new Set([...this.#borrowed, name])
     this.#packs.set(name, { kind: 'unread' })
+    this.#byLead = undefined
     this.#folderSynced = true
   }
 
@@ -282,7 +305,17 @@ export class ObjectStore implements Objects, Disposable {
     this.#hasLeftovers = false
     const reader = PackReader.fromTrustedIndex(this.fs, this.packFolder, built.name, built.idx)
     this.#packs.set(built.name, { kind: 'reader', reader })
+    if (isSmall(reader) && this.#byLead !== undefined) addLeads(this.#byLead.leads, reader)
+    else this.#byLead = undefined
     this.#folderSynced = true
+  }
+
+  /**
+   * To be called before the lock is given back: all that has changed since it was taken is ours, and we know it. The next
+   * time we are alone, nothing needs to be listed.
+   */
+  noteOwnChanges(): void {
+    this.#listing.noteOwnChanges(this.fs)
   }
 
   /**
@@ -311,6 +344,7 @@ export class ObjectStore implements Objects, Disposable {
 
   [Symbol.dispose](): void {
     this.#packs = new Map()
+    this.#byLead = undefined
     this.#recent = undefined
     this.#trees.clear()
   }
@@ -358,13 +392,26 @@ export class ObjectStore implements Objects, Disposable {
     const recent = this.#recent
     const inRecent = recent?.find(id, lead) ?? -1
     if (recent !== undefined && inRecent >= 0) yield [recent, inRecent]
-    for (const reader of this.#readers()) {
+    const sorted = this.#sorted()
+    for (const reader of sorted?.leads.has(lead) === false ? sorted.large : this.#readers()) {
       if (reader === recent) continue
       const place = reader.find(id, lead)
       if (place < 0) continue
       this.#recent = reader
       yield [reader, place]
     }
+  }
+
+  // Each operation has a pack of its own, and a new object is in none of them: to ask them all took longer than to store it.
+  // Not before all have been read: one that is found in the first needs no other.
+  #sorted(): ByLead | undefined {
+    if (this.#byLead !== undefined) return this.#byLead
+    for (const { kind } of this.#packs.values()) if (kind === 'unread') return undefined
+    const readers = [...this.#readers()]
+    const leads = new Set<number>()
+    for (const reader of readers) if (isSmall(reader)) addLeads(leads, reader)
+    this.#byLead = { leads, large: readers.filter((reader) => !isSmall(reader)) }
+    return this.#byLead
   }
 
   /** Reads each index when it is first needed. */
@@ -401,6 +448,7 @@ export class ObjectStore implements Objects, Disposable {
 
   #setAside(name: string, error: unknown): void {
     if (!isDamage(error)) throw error
+    this.#byLead = undefined
     if (this.#recent?.name === name) this.#recent = undefined
     if (error instanceof UnturnError) {
       this.#packs.set(name, { kind: 'damaged', reason: error.message })
@@ -427,6 +475,7 @@ export class ObjectStore implements Objects, Disposable {
     for (const name of this.#packs.keys()) if (!names.has(`${name}.idx`)) this.#packs.delete(name)
     if (this.#recent !== undefined && !this.#packs.has(this.#recent.name)) this.#recent = undefined
     for (const name of fresh) this.#packs.set(name, { kind: 'unread' })
+    this.#byLead = undefined
     if (fresh.length > 0) this.#folderSynced = false
     const moreLoose = !loose.isSubsetOf(this.#looseFolders)
     this.#looseFolders = loose
@@ -444,7 +493,7 @@ export class ObjectStore implements Objects, Disposable {
  * New objects, in memory and readable at once, written as one pack by `flush`. Add what a tree names before the
  * tree: a batch that grows large writes earlier objects out, and a tree in the store promises all below it.
  */
-export class ObjectBatch implements Objects {
+export class ObjectBatch implements SizedObjects {
   readonly #store: ObjectStore
   #pending = new Map<ObjectId, PackedObject>()
   #pendingBytes = 0
@@ -526,6 +575,10 @@ export class ObjectBatch implements Objects {
     return this.#findPending('blob', id) ?? this.#store.readBlob(id)
   }
 
+  findBlobSize(id: BlobId): number | undefined {
+    return this.#pending.get(id)?.size ?? this.#store.findBlobSize(id)
+  }
+
   readTree(id: TreeId): readonly TreeEntry[] {
     const known = this.#trees.find(id)
     if (known !== undefined) return known
@@ -580,6 +633,14 @@ export class ObjectBatch implements Objects {
     if (typeof bytes === 'string') throw internalError('A new object cannot be read back.', { id })
     return checked(id, { kind, bytes }).bytes
   }
+}
+
+function isSmall(pack: PackReader): boolean {
+  return pack.count <= 1000
+}
+
+function addLeads(leads: Set<number>, pack: PackReader): void {
+  for (let place = 0; place < pack.count; place += 1) leads.add(pack.leadAt(place))
 }
 
 /** The trees read last, up to a number of entries. */
@@ -646,8 +707,23 @@ class Listing {
     this.#isYoung = true
   }
 
+  /** Files of our own have come. Others may have come with them: only who was alone there can take that for all. */
+  noteOwnChanges(fs: Fs): void {
+    this.#isYoung = true
+    try {
+      this.#times = this.#readTimes(fs)
+    } catch (error) {
+      if (errorCode(error) === undefined) throw error
+      this.#times = [] // what was done is done: a disk that does not answer now only costs a listing later
+    }
+  }
+
   isStale(fs: Fs): boolean {
-    return this.#isYoung || this.#readTimes(fs).some((time, i) => time !== this.#times[i])
+    return this.#isYoung || this.hasChanged(fs)
+  }
+
+  hasChanged(fs: Fs): boolean {
+    return this.#readTimes(fs).some((time, i) => time !== this.#times[i])
   }
 
   #readTimes(fs: Fs): readonly number[] {

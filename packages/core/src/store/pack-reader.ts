@@ -29,6 +29,11 @@ const firstRead = 4096
 const mostHeadBytes = 10
 const wholePackBytes = 256 * 1024
 const windowBytes = 64 * 1024
+// To read what lies between two objects of one stretch costs less than to ask twice.
+const stretchBytes = 16 * 1024
+const mostStretches = 32
+const fewObjects = 16
+const mostGuesses = 8
 const none = Buffer.alloc(0)
 // Git itself stops at 4,095. A chain that goes on is a circle.
 const deepestDelta = 4096
@@ -110,24 +115,51 @@ export class PackReader {
     return -1
   }
 
-  /** The same for an id that stands among other bytes: 100,000 of them as strings would take longer than the search. */
-  findBytes(bytes: Uint8Array, at: number): number {
-    const first = bytes[at] ?? 0
-    let low = first === 0 ? 0 : this.#idx.readUInt32BE(8 + (first - 1) * 4)
-    let high = this.#idx.readUInt32BE(8 + first * 4)
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const order = this.#compareBytes(middle, bytes, at)
+  /**
+   * The places of many ids, 20 bytes each, of which `wanted` says the numbers; -1 for those that are not here. As
+   * strings they would take longer than the search.
+   */
+  findMany(ids: Uint8Array, wanted: Uint32Array): Int32Array {
+    const leads = this.#leads()
+    return new Int32Array(wanted).map((number) => this.#findBytes(leads, ids, number * 20))
+  }
+
+  /** The first four bytes of each id, close together: a search that jumps about in all of the index waits for memory. */
+  #leads(): Uint32Array {
+    const words = new DataView(this.#idx.buffer, this.#idx.byteOffset, this.#idx.length)
+    const leads = new Uint32Array(this.count)
+    for (let place = 0; place < this.count; place += 1) leads[place] = words.getUint32(idsAt + place * 20)
+    return leads
+  }
+
+  #findBytes(leads: Uint32Array, bytes: Uint8Array, at: number): number {
+    const lead = leadAt(bytes, at)
+    const first = lead >>> 24
+    let low = first === 0 ? 0 : leadAt(this.#idx, 8 + (first - 1) * 4)
+    let high = leadAt(this.#idx, 8 + first * 4)
+    let lowLead = first * 2 ** 24
+    let highLead = lowLead + 2 ** 24
+    for (let tries = 0; low < high; tries += 1) {
+      // Ids are spread evenly: the place can be guessed. An index that was made to mislead is halved after a few tries.
+      const part = tries < mostGuesses ? (lead - lowLead) / (highLead - lowLead) : 0.5
+      const middle = Math.min(low + Math.floor(part * (high - low)), high - 1)
+      const found = leads[middle] ?? 0
+      const order = found === lead ? this.#compareBytes(middle, bytes, at) : found - lead
       if (order === 0) return middle
-      if (order < 0) low = middle + 1
-      else high = middle
+      if (order < 0) {
+        low = middle + 1
+        lowLead = found
+      } else {
+        high = middle
+        highLead = found
+      }
     }
     return -1
   }
 
   #compareBytes(place: number, bytes: Uint8Array, at: number): number {
     const start = idsAt + place * 20
-    for (let i = 1; i < 20; i += 1) {
+    for (let i = 4; i < 20; i += 1) {
       const difference = (this.#idx[start + i] ?? 0) - (bytes[at + i] ?? 0)
       if (difference !== 0) return difference
     }
@@ -137,6 +169,11 @@ export class PackReader {
   idAt(place: number): ObjectId {
     const at = idsAt + place * 20
     return this.#idx.toString('hex', at, at + 20) as ObjectId
+  }
+
+  /** As `leadOf` has it. */
+  leadAt(place: number): number {
+    return this.#idx.readUInt32BE(idsAt + place * 20)
   }
 
   /** The size of the pack file. Makes sure, once, that the pack is there, whole in length, and this index's own. */
@@ -160,25 +197,36 @@ export class PackReader {
   }
 
   /** The size of each whole blob; -1 for all else. That of a delta is inside its stream, and not looked for. */
-  blobSizes(places: readonly number[]): Float64Array {
+  blobSizes(places: ArrayLike<number>): Float64Array {
     const end = this.size() - 20
-    // In the order of the pack, so that it is read in a few large pieces.
-    const unsorted = new Float64Array(places.map((place) => this.#offsetAt(place)))
-    const offsets = unsorted.toSorted()
-    const sizes = new Float64Array(offsets.length)
-    for (let at = 0; at < offsets.length; at += 1) {
-      const offset = offsets[at] ?? 0
-      if (offset === offsets[at - 1]) sizes[at] = sizes[at - 1] ?? -1
-      else sizes[at] = this.#blobSizeAt(offset, end)
+    const offsets = new Float64Array(places.length)
+    for (let i = 0; i < places.length; i += 1) {
+      const offset = this.#offsetAt(places[i] ?? 0)
+      if (offset < 12 || offset >= end) throw storeDamaged(`${this.name} has an offset outside the pack`)
+      offsets[i] = offset
     }
-    return unsorted.map((offset) => sizes[lowerBound(offsets, offset)] ?? -1)
+    const sizes = new Float64Array(places.length)
+    if (places.length <= fewObjects)
+      return offsets.map((at) => this.#blobSizeIn(this.#readPart(at, Math.min(mostHeadBytes, end - at)), 0))
+    for (const { from, to, objects } of piecesOf(offsets, end)) {
+      const piece = this.#readPart(from, to - from)
+      for (const object of objects) sizes[object] = this.#blobSizeIn(piece, (offsets[object] ?? 0) - from)
+    }
+    return sizes
   }
 
-  #blobSizeAt(offset: number, end: number): number {
-    if (offset < 12 || offset >= end) throw storeDamaged(`${this.name} has an offset outside the pack`)
-    const cursor = new Cursor(this.#readPart(offset, Math.min(mostHeadBytes, end - offset)), this.name)
-    const first = cursor.next()
-    const size = cursor.restOfSize(first)
+  /** Without an object for each of 100,000: that took longer than to read them all. */
+  #blobSizeIn(piece: Buffer, at: number): number {
+    const first = piece[at] ?? 0
+    let size = first & 15
+    let unit = 16
+    for (let byte = first; byte >= 0x80; unit *= 128) {
+      at += 1
+      if (at >= piece.length) throw storeDamaged(`${this.name} is cut short`)
+      byte = piece[at] ?? 0
+      size += (byte & 0x7f) * unit
+      if (size > largestObject) throw storeDamaged(`${this.name} has an object of absurd size`)
+    }
     return kinds[typeOf(first)] === 'blob' ? size : -1
   }
 
@@ -301,16 +349,55 @@ export class PackReader {
   }
 }
 
-/** The first place whose number is not below the one asked for. */
-function lowerBound(sorted: Float64Array, asked: number): number {
-  let low = 0
-  let high = sorted.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((sorted[middle] ?? 0) < asked) low = middle + 1
-    else high = middle
+function leadAt(bytes: Uint8Array, at: number): number {
+  return (
+    (((bytes[at] ?? 0) << 24) |
+      ((bytes[at + 1] ?? 0) << 16) |
+      ((bytes[at + 2] ?? 0) << 8) |
+      (bytes[at + 3] ?? 0)) >>>
+    0
+  )
+}
+
+interface Piece {
+  readonly from: number
+  readonly to: number
+  /** Numbers of the offsets in it. */
+  readonly objects: Uint32Array
+}
+
+/** The pack from end to end, in pieces that are worth reading at once; what holds none of the offsets is passed over. */
+function* piecesOf(offsets: Float64Array, end: number): IterableIterator<Piece> {
+  const { starts, objects } = byStretch(offsets, end)
+  for (let stretch = 0; stretch + 1 < starts.length; ) {
+    const first = stretch
+    while (starts[stretch + 1] !== starts[stretch] && stretch - first < mostStretches) stretch += 1
+    if (stretch === first) stretch += 1
+    else {
+      const to = Math.min(stretch * stretchBytes + mostHeadBytes, end)
+      yield { from: first * stretchBytes, to, objects: objects.subarray(starts[first], starts[stretch]) }
+    }
   }
-  return low
+}
+
+/** Numbers of the offsets, those in the same stretch of the pack beside each other. To sort them would take longer. */
+function byStretch(offsets: Float64Array, end: number) {
+  const count = Math.ceil(end / stretchBytes)
+  const starts = new Uint32Array(count + 1)
+  for (let i = 0; i < offsets.length; i += 1) {
+    const stretch = Math.floor((offsets[i] ?? 0) / stretchBytes)
+    starts[stretch + 1] = (starts[stretch + 1] ?? 0) + 1
+  }
+  for (let i = 1; i <= count; i += 1) starts[i] = (starts[i] ?? 0) + (starts[i - 1] ?? 0)
+  const next = starts.slice()
+  const objects = new Uint32Array(offsets.length)
+  for (let i = 0; i < offsets.length; i += 1) {
+    const stretch = Math.floor((offsets[i] ?? 0) / stretchBytes)
+    const place = next[stretch] ?? 0
+    objects[place] = i
+    next[stretch] = place + 1
+  }
+  return { starts, objects }
 }
 
 /** Reads the numbers in front of an object, which are as long as they need to be. */

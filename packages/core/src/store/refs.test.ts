@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { isFailure } from '../errors.ts'
+import type { Fs } from '../fs.ts'
 import { faultFs, faultSim } from '../testing/fault-fs.ts'
 import { type ObjectFixture, objectFixture, testLock } from '../testing/object-fixture.ts'
 import { SimDisk, seededRandom } from '../testing/sim-disk.ts'
@@ -219,6 +220,23 @@ test('[S33] [K2] after a power cut a ref is the old one or the new one, and the 
     const after = disk.powerCut(seededRandom(seed))
     const found = readRef(after, abs('/store'), session)
     expect(error === undefined ? [next] : [start, next]).toContain(found)
+  }
+})
+
+test('[S122] [K2] the file of an older ref is used without a sync of the folder only by whoever has synced it away', () => {
+  const ids = ['1', '2', '3', '4', '5'].map((digit) => digit.repeat(40) as CommitId)
+  const [first, second, third, fourth, fifth] = ids as [CommitId, CommitId, CommitId, CommitId, CommitId]
+  const write = (fs: Fs, id: CommitId) => thrown(() => writeRef(fs, abs('/store'), session, id))
+  for (let seed = 0; seed < 1600; seed += 1) {
+    const disk = newDisk()
+    for (const id of [first, second]) write(disk, id)
+    // Another process uses the file twice, and is killed: the file is back in its place, and nobody has synced it away.
+    write(faultFs(disk, 1000, 'kill'), third)
+    write(faultFs(disk, 1 + (seed % 20), 'kill'), fourth)
+    disk.cutAfter(1 + (Math.floor(seed / 20) % 16))
+    const error = write(disk, fifth)
+    const found = readRef(disk.powerCut(seededRandom(seed)), abs('/store'), session)
+    expect(error === undefined ? [fifth] : [third, fourth, fifth], `seed ${seed}`).toContain(found)
   }
 })
 

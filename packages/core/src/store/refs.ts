@@ -5,7 +5,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { shown } from '../errors.ts'
-import { errorCode, type Fs } from '../fs.ts'
+import { errorCode, type FileStat, type Fs } from '../fs.ts'
 import { type AbsPath, type CommitId, joinAbs, parentOf } from '../values.ts'
 import { internalError, storeDamaged } from './damage.ts'
 import { removeQuietly, unwritable, writeSynced } from './pack-writer.ts'
@@ -81,15 +81,17 @@ function replaceFile(fs: Fs, repo: AbsPath, name: string, text: string): void {
   const path = joinAbs(repo, name)
   const folder = joinAbs(repo, parentOf(name))
   const spare = joinAbs(repo, `spare-${parentOf(name).replaceAll('/', '-')}`)
+  let kept: Spare | undefined
   try {
     writeTemp(fs, temp, spare, folder, Buffer.from(text, 'latin1'))
-    keepAsSpare(fs, path, spare)
+    kept = keepAsSpare(fs, path, spare)
     fs.rename(temp, path)
   } catch (error) {
     removeQuietly(fs, temp)
     throw error
   }
   fs.syncFolder(folder)
+  if (kept !== undefined) nameless.set(fs, kept)
 }
 
 // To make a file and to remove one takes longer than all the rest on many disks. So the file of the last ref but one is
@@ -97,10 +99,26 @@ function replaceFile(fs: Fs, repo: AbsPath, name: string, text: string): void {
 function writeTemp(fs: Fs, temp: AbsPath, spare: AbsPath, folder: AbsPath, bytes: Buffer): void {
   const stat = fs.lstat(spare)
   if (stat?.kind !== 'file' || stat.nlink !== 1) return writeSynced(fs, temp, bytes, 0o600)
-  fs.syncFolder(folder)
+  if (!isKnownNameless(fs, spare, stat)) fs.syncFolder(folder)
+  nameless.delete(fs)
   fs.rename(spare, temp)
   fs.overwrite(temp, bytes)
   fs.syncFile(temp)
+}
+
+interface Spare {
+  readonly path: AbsPath
+  readonly ino: number
+  readonly bytes: Buffer
+}
+
+/** The spare whose old name this process has last seen off a disk. As long as it is the same, nobody has used it since. */
+const nameless = new WeakMap<Fs, Spare>()
+
+// Whoever uses a spare writes another id into it, and no id comes twice.
+function isKnownNameless(fs: Fs, spare: AbsPath, { ino }: FileStat): boolean {
+  const known = nameless.get(fs)
+  return known?.path === spare && known.ino === ino && known.bytes.equals(fs.readFile(spare))
 }
 
 const withoutSpare: ReadonlySet<string | undefined> = new Set([
@@ -113,11 +131,16 @@ const withoutSpare: ReadonlySet<string | undefined> = new Set([
   'EMLINK',
 ])
 
-function keepAsSpare(fs: Fs, path: AbsPath, spare: AbsPath): void {
+function keepAsSpare(fs: Fs, path: AbsPath, spare: AbsPath): Spare | undefined {
   try {
+    const stat = fs.lstat(path)
+    if (stat?.kind !== 'file') return undefined
+    const kept = { path: spare, ino: stat.ino, bytes: fs.readFile(path) }
     fs.hardLink(path, spare)
+    return kept
   } catch (error) {
     if (!withoutSpare.has(errorCode(error))) throw error
+    return undefined
   }
 }
 

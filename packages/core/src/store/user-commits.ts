@@ -1,7 +1,7 @@
 /** The user's own commits: reading them without their config, and the one branch that a typed `--git` moves. */
 
 import { isFailure } from '../errors.ts'
-import type { AbsPath } from '../values.ts'
+import type { AbsPath, RelPath } from '../values.ts'
 import type { Git } from './git.ts'
 
 export interface UserCommit {
@@ -54,6 +54,40 @@ export async function isContained(
   const input = [commit, ...tips.map((id) => `^${id}`), ''].join('\n')
   const text = await answerOf(git, ['rev-list', '--max-count=1', '--stdin'], userObjects, input)
   return text !== undefined && text.trim() === ''
+}
+
+/** What a commit has at some paths; paths that it lacks are missing. `undefined` where we cannot know. */
+export async function readCommitted(
+  git: Git,
+  userObjects: AbsPath,
+  commit: string,
+  paths: readonly RelPath[],
+): Promise<ReadonlyMap<RelPath, CommittedFile> | undefined> {
+  if (!isId(commit)) return undefined
+  const found = new Map<RelPath, CommittedFile>()
+  try {
+    const options = { alternates: [userObjects] }
+    const wanted = new Set<string>(paths)
+    // Names cannot be asked for: an argument of a program cannot hold every byte that a name can.
+    const list = await git.run(['ls-tree', '-r', '-z', commit], options)
+    for (const line of list.stdout.toString('latin1').split('\0')) {
+      const tab = line.indexOf('\t')
+      if (tab < 0 || !wanted.has(line.slice(tab + 1))) continue
+      const [mode = '', kind = '', id = ''] = line.slice(0, tab).split(' ')
+      if (kind !== 'blob') continue
+      const { stdout } = await git.run(['cat-file', 'blob', id], options)
+      found.set(line.slice(tab + 1) as RelPath, { mode, bytes: stdout })
+    }
+    return found
+  } catch (error) {
+    if (isFailure(error, 'git-failed')) return undefined
+    throw error
+  }
+}
+
+export interface CommittedFile {
+  readonly mode: string
+  readonly bytes: Buffer
 }
 
 async function existing(

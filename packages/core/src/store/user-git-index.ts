@@ -5,17 +5,17 @@
 
 import { createHash } from 'node:crypto'
 import type { FileStat } from '../fs.ts'
+import { CommonWithLast, type SortedPaths, sortedPaths } from '../sorted-paths.ts'
 import {
   type AbsPath,
   type ByteString,
   flawOfRelPath,
   joinAbs,
   nameOf,
-  type PathBytes,
   type RelPath,
   relPathUnchecked,
 } from '../values.ts'
-import { readUserFile } from './user-git-read.ts'
+import { readShared, readUserFile } from './user-git-read.ts'
 
 /** What the index holds about one path. `size` and `ino` are cut to 32 bits, as they stand there. */
 export interface TrackedEntry {
@@ -54,7 +54,7 @@ const EMPTY_BLOB = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
  * order of the paths. An object for each of 100,000 files would take longer to make than all that is done with it.
  */
 export interface PlainFiles {
-  readonly paths: PathBytes
+  readonly paths: SortedPaths
   /** 20 bytes each. */
   readonly ids: Uint8Array
   readonly executable: Uint8Array
@@ -85,7 +85,7 @@ export class TrackedFiles {
    */
   static read(git: { readonly gitDir: AbsPath; readonly objectFormat: string }): TrackedFiles | undefined {
     if (git.objectFormat !== 'sha1') return undefined
-    const reading = readUserFile(joinAbs(git.gitDir, 'index'), MAX_INDEX_BYTES)
+    const reading = readUserFile(joinAbs(git.gitDir, 'index'), MAX_INDEX_BYTES, readShared)
     if (reading.kind !== 'bytes') return undefined
     const index = parseIndex(reading.bytes)
     return index === undefined ? undefined : new TrackedFiles(index, reading.mtimeMs)
@@ -117,43 +117,45 @@ export class TrackedFiles {
 
   /** All files whose blob is on disk if their stat is still the same; see `isClean` for those that are left out. */
   plainFiles(): PlainFiles {
-    const { raw, starts, names, nameStarts, nameEnds } = this.#index
+    const { raw, starts, names, nameStarts, nameEnds, paths } = this.#index
     const words = new DataView(raw.buffer, raw.byteOffset, raw.length)
-    const columns = new PlainColumns(this.count, names)
+    const columns = new PlainColumns(this.count, names, raw)
     const flaws = new FlawsByFolder(names)
     for (let place = 0; place < this.count; place += 1) {
-      if (!this.#isPlain(place)) continue
+      const common = paths.common[place] ?? 0
+      columns.pass(common)
+      flaws.pass(common)
+      if (!this.#isPlain(words, place)) continue
       const start = starts[place] ?? 0
       const size = words.getUint32(start + 36)
       const mtimeMs = msOfTime(words.getUint32(start + 8), words.getUint32(start + 12))
       if (mtimeMs >= this.mtimeMs) continue
       if (size === 0 && raw.toString('hex', start + 40, start + 60) !== EMPTY_BLOB) continue
-      const [nameStart = 0, nameEnd = 0] = [nameStarts[place], nameEnds[place]]
-      if (flaws.has(nameStart, nameEnd)) continue
+      const nameStart = nameStarts[place] ?? 0
+      const nameEnd = nameEnds[place] ?? 0
+      const lastName = paths.names[place] ?? 0
+      if (flaws.has(nameStart, lastName, nameEnd)) continue
+      columns.add(nameStart, lastName, nameEnd)
+      columns.addBlob(start + 40, (words.getUint32(start + 24) & 0o100) !== 0)
       const ctimeMs = msOfTime(words.getUint32(start), words.getUint32(start + 4))
-      const isExecutable = (words.getUint32(start + 24) & 0o100) !== 0
-      columns.add(nameStart, nameEnd, raw, start + 40, isExecutable)
       columns.addStat(size, mtimeMs, ctimeMs, words.getUint32(start + 20))
     }
     return columns.taken()
   }
 
-  #isPlain(place: number): boolean {
-    const { raw, starts, version } = this.#index
+  #isPlain(words: DataView, place: number): boolean {
+    const { starts, version } = this.#index
     const start = starts[place] ?? 0
-    const flags = raw.readUInt16BE(start + 60)
-    const more = version >= 3 && (flags & 0x4000) !== 0 ? raw.readUInt16BE(start + 62) : 0
+    const flags = words.getUint16(start + 60)
+    const more = version >= 3 && (flags & 0x4000) !== 0 ? words.getUint16(start + 62) : 0
     return (
-      (raw.readUInt32BE(start + 24) & 0o170000) === 0o100000 &&
-      (flags & 0x3000) === 0 &&
-      (more & 0x2000) === 0
+      (words.getUint32(start + 24) & 0o170000) === 0o100000 && (flags & 0x3000) === 0 && (more & 0x2000) === 0
     )
   }
 
-  /** The bytes of all paths, in order, for whoever looks them up in another thread. */
-  get pathBytes(): PathBytes {
-    const { names, nameStarts, nameEnds } = this.#index
-    return { bytes: names, starts: nameStarts, ends: nameEnds }
+  /** All paths, in order, mostly in memory that another thread can look them up in. */
+  get paths(): SortedPaths {
+    return this.#index.paths
   }
 
   /** Paths that end in this name, at any depth. */
@@ -287,32 +289,62 @@ export class TrackedFiles {
 }
 
 class PlainColumns {
-  readonly #names: Uint8Array
+  readonly #bytes: Uint8Array
+  readonly #blobs: Uint8Array
+  /** The same bytes as words, where they lie so that this is possible. */
+  readonly #blobWords: Uint32Array | undefined
   readonly #starts: Uint32Array
+  readonly #names: Uint32Array
   readonly #ends: Uint32Array
+  readonly #common: Uint32Array
   readonly #ids: Uint8Array
+  readonly #idWords: Uint32Array
   readonly #executable: Uint8Array
   readonly #stats: Float64Array
+  readonly #sinceLast = new CommonWithLast()
   #count = 0
 
-  constructor(most: number, names: Uint8Array) {
-    this.#names = names
+  /** `bytes` has the paths, `blobs` the ids, at places that are told later. */
+  constructor(most: number, bytes: Uint8Array, blobs: Uint8Array) {
+    this.#bytes = bytes
+    this.#blobs = blobs
+    const canUseWords = blobs.byteOffset % 4 === 0
+    this.#blobWords = canUseWords
+      ? new Uint32Array(blobs.buffer, blobs.byteOffset, blobs.length >> 2)
+      : undefined
     this.#starts = new Uint32Array(most)
+    this.#names = new Uint32Array(most)
     this.#ends = new Uint32Array(most)
-    this.#ids = new Uint8Array(most * 20)
+    this.#common = new Uint32Array(most)
+    this.#idWords = new Uint32Array(most * 5)
+    this.#ids = new Uint8Array(this.#idWords.buffer)
     this.#executable = new Uint8Array(most)
     this.#stats = new Float64Array(most * 4)
   }
 
-  add(nameStart: number, nameEnd: number, from: Uint8Array, idAt: number, isExecutable: boolean): void {
-    const at = this.#count++
-    this.#starts[at] = nameStart
-    this.#ends[at] = nameEnd
-    this.#executable[at] = isExecutable ? 1 : 0
-    for (let i = 0; i < 20; i += 1) this.#ids[at * 20 + i] = from[idAt + i] ?? 0
+  /** Each path is told of, whether it is added or not, with what it has in common with the one before. */
+  pass(common: number): void {
+    this.#sinceLast.see(common)
   }
 
-  /** Of the file added last. */
+  add(start: number, name: number, end: number): void {
+    const at = this.#count++
+    this.#starts[at] = start
+    this.#names[at] = name
+    this.#ends[at] = end
+    this.#common[at] = this.#sinceLast.take()
+  }
+
+  /** Of the file added last, as are all below. */
+  addBlob(idAt: number, isExecutable: boolean): void {
+    const at = this.#count - 1
+    this.#executable[at] = isExecutable ? 1 : 0
+    const words = this.#blobWords
+    if (words !== undefined && idAt % 4 === 0)
+      for (let i = 0; i < 5; i += 1) this.#idWords[at * 5 + i] = words[idAt / 4 + i] ?? 0
+    else for (let i = 0; i < 20; i += 1) this.#ids[at * 20 + i] = this.#blobs[idAt + i] ?? 0
+  }
+
   addStat(size: number, mtimeMs: number, ctimeMs: number, ino: number): void {
     const at = (this.#count - 1) * 4
     this.#stats[at] = size
@@ -325,9 +357,11 @@ class PlainColumns {
     const count = this.#count
     return {
       paths: {
-        bytes: this.#names,
+        bytes: this.#bytes,
         starts: this.#starts.subarray(0, count),
+        names: this.#names.subarray(0, count),
         ends: this.#ends.subarray(0, count),
+        common: this.#common.subarray(0, count),
       },
       ids: this.#ids.subarray(0, count * 20),
       executable: this.#executable.subarray(0, count),
@@ -340,10 +374,12 @@ class PlainColumns {
 export function plainFilesThat(files: PlainFiles, isIn: (file: number) => boolean): PlainFiles {
   const { paths, ids, executable, stats } = files
   const count = paths.starts.length
-  const columns = new PlainColumns(count, paths.bytes)
+  const columns = new PlainColumns(count, paths.bytes, ids)
   for (let file = 0; file < count; file += 1) {
+    columns.pass(paths.common[file] ?? 0)
     if (!isIn(file)) continue
-    columns.add(paths.starts[file] ?? 0, paths.ends[file] ?? 0, ids, file * 20, executable[file] === 1)
+    columns.add(paths.starts[file] ?? 0, paths.names[file] ?? 0, paths.ends[file] ?? 0)
+    columns.addBlob(file * 20, executable[file] === 1)
     const [size = 0, mtimeMs = 0, ctimeMs = 0, ino = 0] = stats.subarray(file * 4, file * 4 + 4)
     columns.addStat(size, mtimeMs, ctimeMs, ino)
   }
@@ -353,45 +389,37 @@ export function plainFilesThat(files: PlainFiles, isIn: (file: number) => boolea
 /** Judges a folder once for all files in it that come one after the other. */
 class FlawsByFolder {
   readonly #names: Buffer
-  #folderStart = 0
-  #folderLength = 0
+  readonly #sinceAsked = new CommonWithLast()
+  #folderLength = -1
   #isFlawed = false
 
   constructor(names: Buffer) {
     this.#names = names
   }
 
-  has(start: number, end: number): boolean {
+  /** Each path is told of, whether it is asked about or not, with what it has in common with the one before. */
+  pass(common: number): void {
+    this.#sinceAsked.see(common)
+  }
+
+  has(start: number, name: number, end: number): boolean {
     const names = this.#names
-    let at = end
-    let hasNul = false
-    while (at > start && names[at - 1] !== SLASH) {
-      at -= 1
-      if (names[at] === 0) hasNul = true
-    }
-    // Empty, absolute, or with a slash at its end.
-    if (hasNul || at === end || at === start + 1) return true
-    if (at > start && !this.#isSameFolder(start, at - 1 - start)) this.#judge(start, at - 1 - start)
-    if (at > start && this.#isFlawed) return true
-    return mayBeFlawed(names[at] ?? 0) && flawOfRelPath(names.toString('latin1', at, end)) !== undefined
+    const common = this.#sinceAsked.take()
+    const folderLength = name - start - 1
+    // Files of one folder have all of its path in common, and the slash behind it.
+    if (folderLength !== this.#folderLength || common <= folderLength) this.#judge(start, folderLength)
+    if (this.#isFlawed || name === end) return true
+    for (let at = name; at < end; at += 1) if (names[at] === 0) return true
+    return mayBeFlawed(names[name] ?? 0) && flawOfRelPath(names.toString('latin1', name, end)) !== undefined
   }
 
-  #isSameFolder(start: number, length: number): boolean {
-    if (length !== this.#folderLength) return false
-    // Files of one folder differ from those of the next one mostly at its end.
-    for (let i = length - 1; i >= 0; i -= 1)
-      if (this.#names[start + i] !== this.#names[this.#folderStart + i]) return false
-    return true
-  }
-
+  /** -1: the file lies at the top. 0: its path begins with a slash. */
   #judge(start: number, length: number): void {
-    this.#folderStart = start
     this.#folderLength = length
-    this.#isFlawed = flawOfRelPath(this.#names.toString('latin1', start, start + length)) !== undefined
+    this.#isFlawed =
+      length >= 0 && flawOfRelPath(this.#names.toString('latin1', start, start + length)) !== undefined
   }
 }
-
-const SLASH = 0x2f
 
 /** The names that are judged begin with a dot, or look like `git~1`, or have invisible characters in them. */
 function mayBeFlawed(first: number): boolean {
@@ -440,6 +468,7 @@ interface ParsedIndex {
   readonly names: Buffer
   readonly nameStarts: Uint32Array
   readonly nameEnds: Uint32Array
+  readonly paths: SortedPaths
 }
 
 const HEADER = 12
@@ -453,8 +482,11 @@ function parseIndex(raw: Buffer): ParsedIndex | undefined {
   // A count that cannot be true would have us ask for gigabytes before the first entry is read.
   if (version < 2 || version > 4 || count > raw.length / FIXED || !isIntact(raw)) return undefined
   const found = version === 4 ? readPackedEntries(raw, count) : readEntries(raw, version, count)
-  if (found === undefined || !isUnderstood(raw, found.end) || !isSorted(found.index)) return undefined
-  return found.index
+  if (found === undefined || !isUnderstood(raw, found.end)) return undefined
+  const { names, nameStarts, nameEnds } = found.entries
+  const paths = sortedPaths({ bytes: names, starts: nameStarts, ends: nameEnds })
+  const index = { ...found.entries, paths }
+  return isSorted(index) ? index : undefined
 }
 
 /** The checksum at the end is all zero where the user told git to leave it out (`index.skipHash`). */
@@ -466,14 +498,14 @@ function isIntact(raw: Buffer): boolean {
 }
 
 interface FoundEntries {
-  readonly index: ParsedIndex
+  readonly entries: Omit<ParsedIndex, 'paths'>
   readonly end: number
 }
 
 function readEntries(raw: Buffer, version: number, count: number): FoundEntries | undefined {
   const starts = new Uint32Array(count)
-  const nameStarts = new Uint32Array(count)
-  const nameEnds = new Uint32Array(count)
+  const nameStarts = sharedColumn(count)
+  const nameEnds = sharedColumn(count)
   const limit = raw.length - CHECKSUM
   let at = HEADER
   for (let place = 0; place < count; place += 1) {
@@ -489,7 +521,11 @@ function readEntries(raw: Buffer, version: number, count: number): FoundEntries 
     nameEnds[place] = nameEnd
     at += (nameEnd - at + 8) & ~7
   }
-  return { index: { version, raw, starts, names: raw, nameStarts, nameEnds }, end: at }
+  return { entries: { version, raw, starts, names: raw, nameStarts, nameEnds }, end: at }
+}
+
+function sharedColumn(count: number): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(count * 4))
 }
 
 /** Paths in version 4 say how much of the path before goes, and what comes instead. */
@@ -526,7 +562,7 @@ function readPackedEntries(raw: Buffer, count: number): FoundEntries | undefined
     previousEnd = names.length
     at = end + 1
   }
-  return { index: { version: 4, raw, starts, names: names.bytes(), nameStarts, nameEnds }, end: at }
+  return { entries: { version: 4, raw, starts, names: names.bytes(), nameStarts, nameEnds }, end: at }
 }
 
 // A few kilobytes of version 4 can stand for gigabytes of names; no real repository has this much.
@@ -581,19 +617,15 @@ function isUnderstood(raw: Buffer, start: number): boolean {
 }
 
 /** Binary search over paths out of order would deny tracked files; git refuses such an index, too. */
-function isSorted({ raw, starts, names, nameStarts, nameEnds }: ParsedIndex): boolean {
+function isSorted({ raw, starts, names, nameStarts, nameEnds, paths }: ParsedIndex): boolean {
   for (let place = 1; place < starts.length; place += 1) {
-    let a = nameStarts[place - 1] ?? 0
-    let b = nameStarts[place] ?? 0
-    const endOfA = nameEnds[place - 1] ?? 0
-    const endOfB = nameEnds[place] ?? 0
-    while (a < endOfA && b < endOfB && names[a] === names[b]) {
-      a += 1
-      b += 1
-    }
-    if (b === endOfB) {
-      if (a !== endOfA || stageAt(raw, starts, place - 1) >= stageAt(raw, starts, place)) return false
-    } else if (a < endOfA && (names[a] ?? 0) > (names[b] ?? 0)) return false
+    const common = paths.common[place] ?? 0
+    const a = (nameStarts[place - 1] ?? 0) + common
+    const b = (nameStarts[place] ?? 0) + common
+    if (b === nameEnds[place]) {
+      if (a !== nameEnds[place - 1]) return false
+      if (stageAt(raw, starts, place - 1) >= stageAt(raw, starts, place)) return false
+    } else if (a !== nameEnds[place - 1] && (names[a] ?? 0) > (names[b] ?? 0)) return false
   }
   return true
 }

@@ -1,6 +1,15 @@
 /** How the user's repository is read: a file at a time, bounded, never waiting, never writing (P5). */
 
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+} from 'node:fs'
 import { errorCode } from '../fs.ts'
 import type { AbsPath, ByteString } from '../values.ts'
 
@@ -11,23 +20,38 @@ export type Reading =
   | { readonly kind: 'missing' }
   | { readonly kind: 'unreadable' }
 
+type ReadOpened = (file: number, size: number) => Buffer
+
 /**
  * Follows links, as git does for its own files. A pipe, a device or a file over the limit is `unreadable`:
  * a config that includes `/dev/zero` must not stop us.
  */
-export function readUserFile(path: AbsPath, limit = 64 * MiB): Reading {
+export function readUserFile(path: AbsPath, limit = 64 * MiB, read: ReadOpened = readWhole): Reading {
   let file: number | undefined
   try {
     // Opening a pipe without O_NONBLOCK waits until somebody writes into it, perhaps for ever.
     file = openSync(native(path), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
     const stat = fstatSync(file)
     if (!stat.isFile() || stat.size > limit) return { kind: 'unreadable' }
-    return { kind: 'bytes', bytes: readFileSync(file), mtimeMs: stat.mtimeMs }
+    return { kind: 'bytes', bytes: read(file, stat.size), mtimeMs: stat.mtimeMs }
   } catch (error) {
     return { kind: isAbsence(error) ? 'missing' : 'unreadable' }
   } finally {
     if (file !== undefined) closeSync(file)
   }
+}
+
+function readWhole(file: number): Buffer {
+  return readFileSync(file)
+}
+
+/** Into memory that threads can share: what a second one needs of it has not to be copied then. */
+export function readShared(file: number, size: number): Buffer {
+  const bytes = Buffer.from(new SharedArrayBuffer(size))
+  let done = 0
+  for (let read = -1; read !== 0 && done < size; done += read)
+    read = readSync(file, bytes, done, size - done, null)
+  return bytes.subarray(0, done)
 }
 
 /** The content as bytes; `undefined` where it is missing or unreadable. */

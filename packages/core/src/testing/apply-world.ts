@@ -181,7 +181,8 @@ function publisherOf(world: ApplyWorld): (note: string, left: readonly Left[]) =
 
 /** What is left in the store's journal and staging folders. */
 export function leftovers({ context }: ApplyWorld): readonly string[] {
-  return [...context.fs.readFolder(context.journal), ...context.fs.readFolder(context.staging)]
+  const journal = context.fs.readFolder(context.journal).filter((name) => !name.startsWith('spare-'))
+  return [...journal, ...context.fs.readFolder(context.staging)]
 }
 
 /** A small random workspace with names that often meet those of another one. */

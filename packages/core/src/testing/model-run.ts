@@ -216,9 +216,7 @@ export function histories(most: number): fc.Arbitrary<readonly Happening[]> {
 }
 
 /** `UNTURN_SEED=seed` or `seed:path`, as a failure prints them. */
-export function seedFromEnvironment(
-  parameters: fc.Parameters<[readonly Happening[]]>,
-): fc.Parameters<[readonly Happening[]]> {
+export function seedFromEnvironment<Drawn>(parameters: fc.Parameters<Drawn>): fc.Parameters<Drawn> {
   const [seed, path] = (process.env.UNTURN_SEED ?? '').split(/:(.*)/)
   return {
     ...parameters,
@@ -230,7 +228,7 @@ export function seedFromEnvironment(
 // ---- both sides ------------------------------------------------------------------------------------------------------
 
 // Nothing in here cuts the power, so waiting for the disk proves nothing and takes most of the time.
-const quickFs: Fs = Object.assign(Object.create(nodeFs) as Fs, { syncFile() {}, syncFolder() {} })
+export const quickFs: Fs = Object.assign(Object.create(nodeFs) as Fs, { syncFile() {}, syncFolder() {} })
 
 const sessionNames = ['one', 'two'] as const
 

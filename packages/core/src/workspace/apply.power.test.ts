@@ -18,6 +18,7 @@ import {
   shapeOf,
   testLock,
 } from '../testing/apply-world.ts'
+import { faultFs, Killed } from '../testing/fault-fs.ts'
 import { PowerCut, type Random, SimDisk, seededRandom, type Weakness } from '../testing/sim-disk.ts'
 import { absPathUnchecked } from '../values.ts'
 import { apply, type Plan } from './apply.ts'
@@ -37,6 +38,12 @@ test('[P2] [W50] after a power cut while everything is taken back, it is old, or
   expect(powerCuts({ cuts, firstSeed: 800_000, publishFails: true })).toEqual([])
 }, 300_000)
 
+test('[P2] [W50] the same in a store where one apply was done, or killed and recovered, before', () => {
+  const cuts = soak ? 40_000 : 1_200
+  expect(powerCuts({ cuts, firstSeed: 1_100_000, earlier: 'done' })).toEqual([])
+  expect(powerCuts({ cuts, firstSeed: 1_200_000, earlier: 'killed' })).toEqual([])
+}, 600_000)
+
 test.each(['fsync-lies', 'folder-fsync-lies', 'journal-vanishes', 'rename-is-a-slow-write'] as const)(
   '[W51] the power-cut suite notices: %s',
   (weakness) => {
@@ -51,6 +58,8 @@ interface PowerCuts {
   readonly firstSeed?: number
   /** The operation cannot be stored, so that apply has to take everything back. */
   readonly publishFails?: boolean
+  /** An apply that came before: its files are used again. */
+  readonly earlier?: 'done' | 'killed'
   /** Stop after so many findings. */
   readonly enough?: number
 }
@@ -62,19 +71,25 @@ function powerCuts(wanted: PowerCuts): readonly string[] {
   for (let seed = firstSeed; seed < firstSeed + cuts && broken.length < enough; seed++) {
     const volumes = seed % 3 === 0 ? [absPathUnchecked('/project')] : []
     const disk = new SimDisk({ weakness, volumes, hasHardLinks: hasHardLinks ?? true })
-    const flaw = flawAfterCut(disk, seededRandom(seed), publishFails)
+    const flaw = flawAfterCut(disk, seededRandom(seed), publishFails, wanted.earlier)
     if (flaw !== undefined) broken.push(`seed ${seed}: ${flaw}`)
   }
   return broken
 }
 
-function flawAfterCut(disk: SimDisk, random: Random, publishFails: boolean): string | undefined {
+function flawAfterCut(
+  disk: SimDisk,
+  random: Random,
+  publishFails: boolean,
+  earlier: PowerCuts['earlier'],
+): string | undefined {
   const world = applyWorld(disk, absPathUnchecked(''))
   makeFolders(world)
-  const before = randomShape(random)
+  const first = randomShape(random)
   const after = randomShape(random)
-  build(world, before)
+  build(world, first)
   disk.settle()
+  const before = earlier === undefined ? first : applied(world, first, random, earlier)
   const plan = planBetween(world, before, after)
   disk.cutAfter(1 + Math.floor(random() * random() * 900))
   const reported = publishFails
@@ -86,6 +101,21 @@ function flawAfterCut(disk: SimDisk, random: Random, publishFails: boolean): str
   } catch (error) {
     return `recovery failed: ${error instanceof Error ? error.message : String(error)}`
   }
+}
+
+/** What the disk holds after an apply that nothing was synced behind, beyond what apply itself has synced. */
+function applied(world: ApplyWorld, first: Shape, random: Random, earlier: 'done' | 'killed'): Shape {
+  const disk = world.context.fs
+  const plan = planBetween(world, first, randomShape(random))
+  const calls = earlier === 'done' ? 1_000_000 : 1 + Math.floor(random() * random() * 600)
+  try {
+    applyIn({ ...world, context: { ...world.context, fs: faultFs(disk, calls, 'kill') } }, plan)
+  } catch (error) {
+    if (!(error instanceof Killed) && !(error instanceof Error && error.cause instanceof Killed)) throw error
+  }
+  recoverIn(world)
+  world.published.length = 0
+  return shapeOf(world)
 }
 
 function applyInVain(world: ApplyWorld, plan: Plan): void {

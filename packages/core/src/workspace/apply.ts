@@ -49,7 +49,7 @@ import { sameContent, wayTo } from './standing.ts'
 import { nearestFolder, type Survey, surveyOf } from './survey.ts'
 import { takeBack } from './take-back.ts'
 
-export { isStagingName, type Left, needsRecovery } from './journal.ts'
+export { dropSpares, isStagingName, type Left, needsRecovery } from './journal.ts'
 export type { ApplyContext, ApplyOutcome, FolderPlan, PathPlan, Plan, Publish, Recovery } from './plan.ts'
 
 /**
@@ -271,11 +271,12 @@ function tidyLater(context: ApplyContext): void {
 function tidy(context: ApplyContext): void {
   const { fs, journal, staging } = context
   removeStaged(context, staging)
-  for (const area of areasInside(context, notedAreas(fs, journal))) {
+  const noted = notedAreas(fs, journal)
+  for (const area of areasInside(context, noted)) {
     removeStaged(context, area)
     removeAreaIfEmpty(context, area)
   }
-  forgetStaging(fs, journal)
+  forgetStaging(fs, journal, noted)
 }
 
 function areasInside(context: ApplyContext, areas: readonly RelPath[]): readonly AbsPath[] {

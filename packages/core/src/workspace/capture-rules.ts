@@ -1,6 +1,7 @@
 /** What a scan captures, and what it passes over, as plain data that a second thread can be given. */
 
 import { createHash, randomUUID } from 'node:crypto'
+import { type SortedPaths, sortedPaths } from '../sorted-paths.ts'
 import type { AbsPath, ByteString, PathBytes, RelPath } from '../values.ts'
 import { IgnoreStack, matchesName, parseRules } from './ignore.ts'
 
@@ -29,8 +30,8 @@ export interface Tracked {
   readonly shared?: SharedTracked
 }
 
-export interface SharedTracked {
-  readonly buffer: SharedArrayBuffer
+/** All of it in memory that threads share, in the order of the paths' bytes. */
+export interface SharedTracked extends PathBytes {
   readonly fingerprint: string
 }
 
@@ -82,91 +83,122 @@ export function captureRules(own: Partial<CaptureRules> = {}): CaptureRules {
 }
 
 /**
- * Packs the paths of a git index, so that two threads look them up in the same memory: a set of strings
- * would have to be built again in each of them at every scan.
+ * The paths of a git index in memory where two threads look them up: a set of strings would have to be built again in
+ * each of them at every scan. An index that was read into such memory is not copied.
  */
-export function packTracked(paths: PathBytes): Tracked {
-  const slots = slotCount(paths.starts.length + folderCount(paths))
-  const buffer = new SharedArrayBuffer(16 + slots * 8 + nameBytes(paths))
-  const words = new Int32Array(buffer, 0, 4 + slots * 2)
-  words[0] = slots
-  fill(words, Buffer.from(buffer, words.byteLength), paths)
-  const names = Buffer.from(buffer, words.byteLength)
-  return unpackTracked({ buffer, fingerprint: createHash('sha1').update(names).digest('hex') })
-}
-
-/** Paths of an index come in order, so a folder is new where a path leaves the one before it. */
-function commonLength({ bytes, starts, ends }: PathBytes, path: number): number {
-  if (path === 0) return 0
-  const [at = 0, before = 0] = [starts[path], starts[path - 1]]
-  const most = Math.min((ends[path] ?? 0) - at, (ends[path - 1] ?? 0) - before)
-  let common = 0
-  while (common < most && bytes[at + common] === bytes[before + common]) common++
-  return common
-}
-
-function folderCount(paths: PathBytes): number {
+export function packTracked(paths: SortedPaths): Tracked {
   const { bytes, starts, ends } = paths
-  let folders = 0
+  return unpackTracked(new PackedPaths(paths, sharedBytes(bytes), sharedWords(starts), sharedWords(ends)))
+}
+
+function sharedBytes(bytes: Uint8Array): Uint8Array {
+  if (bytes.buffer instanceof SharedArrayBuffer) return bytes
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length))
+  copy.set(bytes)
+  return copy
+}
+
+function sharedWords(words: Uint32Array): Uint32Array {
+  if (words.buffer instanceof SharedArrayBuffer) return words
+  const copy = new Uint32Array(new SharedArrayBuffer(words.byteLength))
+  copy.set(words)
+  return copy
+}
+
+class PackedPaths implements SharedTracked {
+  readonly bytes: Uint8Array
+  readonly starts: Uint32Array
+  readonly ends: Uint32Array
+  readonly #paths: SortedPaths
+  #fingerprint: string | undefined
+
+  constructor(paths: SortedPaths, bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array) {
+    this.bytes = bytes
+    this.starts = starts
+    this.ends = ends
+    this.#paths = paths
+  }
+
+  // Worked out when it is asked for: a first scan has begun by then, and goes on in the other thread.
+  get fingerprint(): string {
+    this.#fingerprint ??= fingerprintOfPaths(this.#paths)
+    return this.#fingerprint
+  }
+}
+
+/** What each path has in common with the one before, how long it is, and the rest of it: that is all of it. */
+function fingerprintOfPaths({ bytes, starts, ends, common }: SortedPaths): string {
+  const lengths = ends.map((end, path) => end - (starts[path] ?? 0))
+  const rests = lengths.reduce((sum, length, path) => sum + length - (common[path] ?? 0), 0)
+  const rest = new Uint8Array(rests)
+  let at = 0
   for (let path = 0; path < starts.length; path++) {
     const end = ends[path] ?? 0
-    for (let at = (starts[path] ?? 0) + commonLength(paths, path); at < end; at++)
-      if (bytes[at] === slash) folders++
+    for (let i = (starts[path] ?? 0) + (common[path] ?? 0); i < end; i++) rest[at++] = bytes[i] ?? 0
   }
-  return folders
-}
-
-/** Each path with a NUL behind it: without, `a/b` and `c` would have the fingerprint of `a` and `/bc`. */
-function nameBytes({ starts, ends }: PathBytes): number {
-  let bytes = starts.length
-  for (let path = 0; path < starts.length; path++) bytes += (ends[path] ?? 0) - (starts[path] ?? 0)
-  return bytes
-}
-
-function fill(words: Int32Array, names: Uint8Array, paths: PathBytes): void {
-  const mask = (words[0] ?? 0) - 1
-  // The sign of the length tells files from folders: both may be asked for the same bytes.
-  const insert = (hash: number, start: number, length: number) => {
-    let slot = spread(hash) & mask
-    while (words[4 + slot * 2] !== 0) slot = (slot + 1) & mask
-    words[4 + slot * 2] = start + 1
-    words[5 + slot * 2] = length
-  }
-  const { bytes, starts, ends } = paths
-  let end = 0
-  for (let path = 0; path < starts.length; path++) {
-    const first = starts[path] ?? 0
-    const length = (ends[path] ?? 0) - first
-    const common = commonLength(paths, path)
-    let hash = noHash
-    for (let i = 0; i < length; i++) {
-      const byte = bytes[first + i] ?? 0
-      if (byte === slash && i >= common) insert(hash, end, -i)
-      hash = Math.imul(hash ^ byte, hashFactor)
-      names[end + i] = byte
-    }
-    insert(hash, end, length)
-    end += length + 1
-  }
+  return createHash('sha1').update(common).update(lengths).update(rest).digest('hex')
 }
 
 export function unpackTracked(shared: SharedTracked): Tracked {
-  const slots = new Int32Array(shared.buffer, 0, 1)[0] ?? 0
-  const words = new Int32Array(shared.buffer, 16, slots * 2)
-  const names = Buffer.from(shared.buffer, 16 + slots * 8)
-  const holds = (text: ByteString, length: number) => {
-    let slot = hashOf(text) & (slots - 1)
-    for (;;) {
-      const start = words[slot * 2]
-      if (start === undefined || start === 0) return false
-      if (words[slot * 2 + 1] === length && sameBytes(names, start - 1, text)) return true
-      slot = (slot + 1) & (slots - 1)
-    }
-  }
+  const places = new SharedPlaces(shared)
   return {
     shared,
-    has: (path) => holds(path, path.length),
-    hasBelow: (folder) => holds(folder, -folder.length),
+    has: (path) => places.has(path),
+    hasBelow: (folder) => places.hasBelow(folder),
+  }
+}
+
+/** Looks paths up by halving. A walk asks for names in their order, so the one after the last is tried first. */
+class SharedPlaces {
+  readonly #paths: PathBytes
+  readonly #count: number
+  #next = 0
+
+  constructor(paths: PathBytes) {
+    this.#paths = paths
+    this.#count = paths.starts.length
+  }
+
+  has(path: ByteString): boolean {
+    if (this.#next < this.#count && this.#compare(this.#next, path) === 0) {
+      this.#next += 1
+      return true
+    }
+    const place = this.#find(path)
+    const isThere = place < this.#count && this.#compare(place, path) === 0
+    this.#next = isThere ? place + 1 : place
+    return isThere
+  }
+
+  hasBelow(folder: ByteString): boolean {
+    const start = `${folder}/`
+    const place = this.#find(start)
+    return place < this.#count && this.#compare(place, start, start.length) === 0
+  }
+
+  /** The first place whose path is not before the one asked for. */
+  #find(path: ByteString): number {
+    let low = 0
+    let high = this.#count
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#compare(middle, path) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** With `most`: as if the path at this place ended there. */
+  #compare(place: number, path: ByteString, most = Number.POSITIVE_INFINITY): number {
+    const { bytes, starts, ends } = this.#paths
+    const start = starts[place] ?? 0
+    const length = Math.min((ends[place] ?? 0) - start, most)
+    const common = Math.min(length, path.length)
+    for (let i = 0; i < common; i++) {
+      const difference = (bytes[start + i] ?? 0) - path.charCodeAt(i)
+      if (difference !== 0) return difference
+    }
+    return length - path.length
   }
 }
 
@@ -182,44 +214,19 @@ function foldersAbove(files: readonly RelPath[]): ReadonlySet<ByteString> {
   return folders
 }
 
-function slotCount(entries: number): number {
-  let slots = 16
-  while (slots < entries * 2) slots *= 2
-  return slots
-}
-
-const slash = 0x2f
-const noHash = 0x811c9dc5
-const hashFactor = 0x01000193
-
-function hashOf(text: ByteString): number {
-  let hash = noHash
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), hashFactor)
-  return spread(hash)
-}
-
-function spread(hash: number): number {
-  return (hash ^ (hash >>> 15)) >>> 0
-}
-
-/** For paths that are strings. */
-export function bytesOfPaths(paths: readonly RelPath[]): PathBytes {
+/** For paths that are strings, in the order of an index. */
+export function bytesOfPaths(paths: readonly RelPath[]): SortedPaths {
   const lengths = paths.map((path) => path.length)
   const ends = new Uint32Array(paths.length)
   lengths.reduce((sum, length, i) => {
     ends[i] = sum + length
     return sum + length
   }, 0)
-  return {
+  return sortedPaths({
     bytes: Buffer.from(paths.join(''), 'latin1'),
     starts: ends.map((end, i) => end - (lengths[i] ?? 0)),
     ends,
-  }
-}
-
-function sameBytes(names: Uint8Array, start: number, text: ByteString): boolean {
-  for (let i = text.length - 1; i >= 0; i--) if (names[start + i] !== text.charCodeAt(i)) return false
-  return true
+  })
 }
 
 /** The rules as they travel to the second thread. */

@@ -65,6 +65,9 @@ export interface Journal {
 const version = 1
 const stagedNote = 'staged'
 const unfinished = 'next'
+// To make a file and to remove one takes longer than all the rest of a small apply on many disks: they are used again.
+const spareJournal = 'spare-journal'
+const spareNote = 'spare-note'
 
 /** Names of staging folders inside the workspace; no capture should look into them. */
 export function isStagingName(name: string): boolean {
@@ -73,7 +76,16 @@ export function isStagingName(name: string): boolean {
 
 /** Whether an apply was cut short, or left something behind. One listing; no lock needed. */
 export function needsRecovery(fs: Fs, journal: AbsPath): boolean {
-  return fs.readFolder(journal).some((name) => !name.startsWith('damaged-'))
+  return fs.readFolder(journal).some((name) => !name.startsWith('damaged-') && !isSpare(name))
+}
+
+function isSpare(name: string): boolean {
+  return name === spareJournal || name === spareNote
+}
+
+/** What is kept for the next apply holds the names of paths. */
+export function dropSpares(fs: Fs, journal: AbsPath): void {
+  for (const name of [spareJournal, spareNote]) removeIfThere(fs, joinAbs(journal, name))
 }
 
 export function findJournal(fs: Fs, folder: AbsPath): JournalState | undefined {
@@ -90,11 +102,24 @@ export function readJournal(fs: Fs, folder: AbsPath, state: JournalState): Journ
 /** Puts a journal in force. Once it returns, a power cut cannot take it away. */
 export function writeJournal(fs: Fs, folder: AbsPath, state: JournalState, journal: Journal): void {
   const temp = joinAbs(folder, unfinished)
-  removeIfThere(fs, temp)
-  fs.createFile(temp, [Buffer.from(formatJournal(journal))], 0o600)
+  writeUnfinished(fs, folder, temp, Buffer.from(formatJournal(journal)))
   fs.syncFile(temp)
   fs.rename(temp, joinAbs(folder, state))
   fs.syncFolder(folder)
+}
+
+function writeUnfinished(fs: Fs, folder: AbsPath, temp: AbsPath, bytes: Buffer): void {
+  const spare = joinAbs(folder, spareJournal)
+  const stat = fs.lstat(spare)
+  if (stat?.kind !== 'file' || stat.nlink !== 1) {
+    removeIfThere(fs, temp)
+    fs.createFile(temp, [bytes], 0o600)
+    return
+  }
+  // Its last name said that all is in place. A power cut must not bring it back over what is still to be done.
+  fs.syncFolder(folder)
+  fs.rename(spare, temp)
+  fs.overwrite(temp, bytes)
 }
 
 export function moveJournal(fs: Fs, folder: AbsPath, from: JournalState, to: JournalState): void {
@@ -104,6 +129,8 @@ export function moveJournal(fs: Fs, folder: AbsPath, from: JournalState, to: Jou
 
 /** From here on there is nothing to recover, only to tidy up. */
 export function removeJournal(fs: Fs, folder: AbsPath): void {
+  renameIfThere(fs, joinAbs(folder, 'placed'), joinAbs(folder, spareJournal))
+  // `placed` as well: where a power cut left the file with both names, the rename has done nothing.
   for (const state of ['current', 'placed', 'back'] as const) removeIfThere(fs, joinAbs(folder, state))
   fs.syncFolder(folder)
 }
@@ -120,6 +147,8 @@ export function setAsideJournal(fs: Fs, folder: AbsPath, state: JournalState): v
 /** Says where staging is about to happen, before there is anything. */
 export function noteStaging(fs: Fs, folder: AbsPath, areas: readonly RelPath[]): void {
   const note = joinAbs(folder, stagedNote)
+  // A spare one names no folder.
+  if (areas.length === 0 && renameIfThere(fs, joinAbs(folder, spareNote), note)) return
   fs.createFile(note, [Buffer.from(JSON.stringify(areas.map(textOfBytes)))], 0o600)
   if (areas.length === 0) return
   // A folder of ours in the user's workspace must be found again, even after a power cut.
@@ -140,12 +169,26 @@ export function notedAreas(fs: Fs, folder: AbsPath): readonly RelPath[] {
   }
 }
 
-export function forgetStaging(fs: Fs, folder: AbsPath): void {
+/** `areas`: what the note names. */
+export function forgetStaging(fs: Fs, folder: AbsPath, areas: readonly RelPath[]): void {
   removeIfThere(fs, joinAbs(folder, unfinished))
+  if (areas.length === 0) renameIfThere(fs, joinAbs(folder, stagedNote), joinAbs(folder, spareNote))
   removeIfThere(fs, joinAbs(folder, stagedNote))
 }
 
+/** False where there is nothing. */
+function renameIfThere(fs: Fs, from: AbsPath, to: AbsPath): boolean {
+  try {
+    fs.rename(from, to)
+    return true
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error
+    return false
+  }
+}
+
 export function removeIfThere(fs: Fs, path: AbsPath): void {
+  if (fs.lstat(path) === undefined) return // an error costs more than a look
   try {
     fs.unlink(path)
   } catch (error) {

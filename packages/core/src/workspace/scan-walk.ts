@@ -102,9 +102,13 @@ export function asNodePath(path: ByteString): string | Buffer {
  * Compares folders of the cache with the disk, as many as the cursor gives. The rows: folder, entry, mode,
  * size, mtime, ctime, ino, moment; for each file that differs and each name that was skipped.
  */
-export function checkFolders(ground: Ground, onProgress?: (seen: number) => void): Float64Array {
+export function checkFolders(
+  ground: Ground,
+  onProgress?: (seen: number) => void,
+  trusted?: Uint8Array,
+): Float64Array {
   const { table, marks, control } = ground
-  const check = new FolderCheck(ground)
+  const check = new FolderCheck(ground, trusted)
   for (;;) {
     const start = Atomics.add(control, Control.cursor, foldersAtOnce)
     const end = Math.min(start + foldersAtOnce, table.folderCount)
@@ -122,15 +126,20 @@ class FolderCheck {
   readonly rows = new Rows(checkStride)
   readonly #ground: Ground
   readonly #path = new PathBytes()
+  readonly #trusted: Uint8Array | undefined
 
-  constructor(ground: Ground) {
+  constructor(ground: Ground, trusted?: Uint8Array) {
     this.#ground = ground
+    this.#trusted = trusted
   }
 
   statusOf(folder: number): number {
     const { table, marks, root } = this.#ground
     const bits = table.folderBits(folder)
     if ((bits & Bits.unseen) !== 0) return Status.unvisited
+    if (this.#trusted?.[folder] === 1 && marks.status[folder] !== Status.stale && (bits & Bits.racy) === 0) {
+      if (!this.#hasDoubtful(folder)) return Status.same
+    }
     const moment = Date.now()
     this.#path.setFolder(folderPathBelow(root, table.folderPath(folder)))
     const stat = lookAt(folder === 0 ? this.#path.folder() : this.#path.folderItself())
@@ -143,6 +152,17 @@ class FolderCheck {
       table.f64[double + 1] === stat.ctimeMs &&
       table.f64[double + 2] === stat.ino
     return isSame ? this.#checkEntries(folder, moment) : Status.stale
+  }
+
+  // What was skipped is told by every scan, and what is racy was never proved: these are looked at in any case.
+  #hasDoubtful(folder: number): boolean {
+    const { table } = this.#ground
+    const end = table.endEntry(folder)
+    for (let entry = table.firstEntry(folder); entry < end; entry++) {
+      const bits = table.entryBits(entry)
+      if ((bits & Bits.racy) !== 0 || ((bits >> Bits.stateAt) & Bits.stateMask) > State.link) return true
+    }
+    return false
   }
 
   #checkEntries(folder: number, moment: number): number {

@@ -69,7 +69,17 @@ export interface Scan {
   readonly startedMs: number
 }
 
+/** Where something may have changed since the last scan, as far as somebody who watches can tell. '' is the root. */
+export interface DirtyFolders {
+  /** Folders in which names came or went, or files were written. */
+  readonly folders: ReadonlySet<ByteString>
+  /** Folders that may differ at any depth. */
+  readonly trees: ReadonlySet<ByteString>
+}
+
 export interface ScanOptions {
+  /** Compare only these folders; all others are taken to be as they were. Not good for more than a hint. */
+  readonly dirty?: DirtyFolders
   /** Paths that a tool named: captured even when ignored or too large, while they exist. */
   readonly named?: readonly RelPath[]
   readonly onProgress?: (seen: number) => void
@@ -248,26 +258,28 @@ class ScanRun {
   readonly #scanner: Scanner
   readonly #rules: PlainRules
   readonly #ownRules: CaptureRules
-  readonly #fingerprint: string
   readonly #table: CacheTable
   readonly #isFirst: boolean
   readonly #mayShare: boolean
   readonly #size: number
   readonly #onProgress: ((seen: number) => void) | undefined
   readonly #meanwhile: ScanOptions['meanwhile']
+  readonly #dirty: DirtyFolders | undefined
   readonly #startedMs = Date.now()
 
   constructor(scanner: Scanner, cache: StatCache, rules: CaptureRules, options: ScanOptions) {
     this.#scanner = scanner
     this.#ownRules = rules
     this.#rules = plainRules(rules, scanner.root, options.named ?? [])
-    this.#fingerprint = fingerprintOf(rules, scanner.root)
     this.#table = cache.compact()
-    this.#isFirst = this.#table.folderCount === 0 || cache.fingerprint !== this.#fingerprint
+    // Rules that nobody has judged by yet need no comparison, which takes a while in a large repository.
+    this.#isFirst =
+      this.#table.folderCount === 0 || cache.fingerprint === '' || cache.fingerprint !== this.#fingerprint()
     this.#mayShare = rules.tracked === undefined || rules.tracked.shared !== undefined
     this.#size = cache.size
     this.#onProgress = options.onProgress
     this.#meanwhile = options.meanwhile
+    this.#dirty = options.dirty
   }
 
   async scan(): Promise<Scan> {
@@ -332,6 +344,8 @@ class ScanRun {
   }
 
   async #check(ground: Ground): Promise<readonly Float64Array[]> {
+    if (this.#dirty !== undefined)
+      return [checkFolders(ground, this.#onProgress, trustedFolders(ground.table, this.#dirty))]
     const helper =
       this.#size >= this.#scanner.helperOptions.comparedFiles ? this.#scanner.helper() : undefined
     const task: Task = { kind: 'check', ground: sharedGround(ground) }
@@ -384,8 +398,12 @@ class ScanRun {
     assembly.addLists(lists)
     for (const rows of checked) assembly.addChecked(rows)
     const scan = assembly.scan(this.#startedMs)
-    lessons.set(scan, assembly.lesson(this.#fingerprint))
+    lessons.set(scan, assembly.lesson(this.#fingerprint()))
     return scan
+  }
+
+  #fingerprint(): string {
+    return fingerprintOf(this.#ownRules, this.#scanner.root)
   }
 }
 
@@ -404,6 +422,27 @@ class WantedBelow {
       this.#named.some((path) => path.startsWith(`${folder}/`))
     )
   }
+}
+
+/** One byte for each folder of the table: 1 where nobody says that something changed. */
+function trustedFolders(table: CacheTable, dirty: DirtyFolders): Uint8Array {
+  const trusted = new Uint8Array(table.folderCount).fill(1)
+  const inTree = new Uint8Array(table.folderCount)
+  const doubt = (path: ByteString) => {
+    const index = table.nearestFolder(path)
+    if (index >= 0) trusted[index] = 0
+    return index
+  }
+  for (const path of dirty.folders) doubt(path)
+  for (const path of dirty.trees) {
+    const index = doubt(path)
+    if (index >= 0 && table.folderPath(index) === path) inTree[index] = 1
+  }
+  for (let folder = 1; folder < table.folderCount; folder++) {
+    if (inTree[table.parent(folder)] === 1) inTree[folder] = 1
+    if (inTree[folder] === 1) trusted[folder] = 0
+  }
+  return trusted
 }
 
 function newControl(): Int32Array {

@@ -15,13 +15,13 @@
 import { closeSync, fstatSync, openSync, readSync, renameSync, unlinkSync, writeSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { errorCode } from '../fs.ts'
+import type { SortedPaths } from '../sorted-paths.ts'
 import {
   type AbsPath,
   type BlobId,
   type ByteString,
   joinRel,
   nameOf,
-  type PathBytes,
   parentOf,
   type RelPath,
 } from '../values.ts'
@@ -245,7 +245,7 @@ export class CacheTable {
 
 /** Files in the order of their paths' bytes, each once. */
 export interface Seeds {
-  readonly paths: PathBytes
+  readonly paths: SortedPaths
   /** Size, mtime, ctime and ino of each. */
   readonly stats: Float64Array
   readonly perms: Uint16Array
@@ -271,10 +271,9 @@ export class StatCache {
   snapshotTree = ''
   snapshotAttrs = ''
 
-  private constructor(table: CacheTable) {
+  private constructor(table: CacheTable, size = capturedIn(table)) {
     this.#table = table
-    this.#size = 0
-    for (let i = 0; i < table.entryCount; i++) if (table.isCaptured(i)) this.#size++
+    this.#size = size
   }
 
   static empty(): StatCache {
@@ -283,7 +282,7 @@ export class StatCache {
 
   /** With these files in it, in folders that no scan has listed yet. */
   static seeded(seeds: Seeds): StatCache {
-    const cache = new StatCache(seededTable(seeds))
+    const cache = new StatCache(seededTable(seeds), seeds.perms.length)
     cache.#stale = cache.#size
     return cache
   }
@@ -412,8 +411,9 @@ export class StatCache {
     this.compact()
     for (let folder = 0; folder < this.#table.folderCount; folder++) {
       const bits = this.#table.folderBits(folder)
+      if ((bits & Bits.unseen) !== 0) continue
       const path = this.#table.folderPath(folder)
-      if (path !== '' && (bits & Bits.unseen) === 0) yield [path as RelPath, bits & Bits.perm]
+      if (path !== '') yield [path as RelPath, bits & Bits.perm]
     }
   }
 
@@ -807,84 +807,130 @@ function writeFolderStat(table: CacheTable, index: number, patch: FolderPatch): 
   table.u32[word + 10] = patch.perm | patch.bits | (isWide(patch.path) ? Bits.wide : 0)
 }
 
+function capturedIn(table: CacheTable): number {
+  let captured = 0
+  for (let i = 0; i < table.entryCount; i++) if (table.isCaptured(i)) captured++
+  return captured
+}
+
 /** The same as weaving all of them into an empty table, without an object for each. */
-function seededTable({ paths, stats, perms, ids }: Seeds): CacheTable {
-  const { folders, folderOf, nameLengths } = foldersOfSeeds(paths)
-  const inOrder = folders.map((path, number) => ({ path, number })).sort((a, b) => byBytes(a.path, b.path))
-  const pathBytes = folders.reduce((sum, path) => sum + path.length, 0)
-  const nameBytes = nameLengths.reduce((sum, length) => sum + length, pathBytes)
+function seededTable(seeds: Seeds): CacheTable {
+  const { folders, folderOf, nameBytes } = foldersOfSeeds(seeds.paths)
   const table = CacheTable.of(folders.length, folderOf.length, nameBytes)
-  const counts = new Uint32Array(folders.length)
-  for (const folder of folderOf) counts[folder] = (counts[folder] ?? 0) + 1
   const names = new NameWriter(table)
+  const next = writeSeedFolders(table, names, folders)
+  writeSeeds(table, names, seeds, folderOf, next)
+  return table
+}
+
+/** Gives the place of the first entry of each folder, by the number that the folder has. */
+function writeSeedFolders(table: CacheTable, names: NameWriter, folders: readonly SeedFolder[]): Uint32Array {
+  const inOrder = folders.toSorted((a, b) => byBytes(a.path, b.path))
+  const places = new Uint32Array(folders.length)
+  for (const [place, { number }] of inOrder.entries()) places[number] = place
   const next = new Uint32Array(folders.length)
   let first = 0
-  for (const [at, { path, number }] of inOrder.entries()) {
-    const word = table.folderAt(at)
+  for (const [place, { path, number, parent, files }] of inOrder.entries()) {
+    const word = table.folderAt(place)
     names.write(word, path)
     table.u32[word + 10] = Bits.racy | Bits.unseen | (isWide(path) ? Bits.wide : 0)
     table.u32[word + 11] = first
-    table.u32[word + 12] = counts[number] ?? 0
+    table.u32[word + 12] = files
+    table.u32[word + 13] = parent < 0 ? noParent : (places[parent] ?? noParent)
     next[number] = first
-    first += counts[number] ?? 0
+    first += files
   }
-  // Files of one folder come in the order of their names, though others may come between them.
+  return next
+}
+
+// Files of one folder come in the order of their names, though others may come between them.
+function writeSeeds(
+  table: CacheTable,
+  names: NameWriter,
+  { paths, stats, perms, ids }: Seeds,
+  folderOf: Uint32Array,
+  next: Uint32Array,
+): void {
+  const { f64, u32 } = table
+  const idWords = wordsOf(ids)
   for (let seed = 0; seed < folderOf.length; seed++) {
     const folder = folderOf[seed] ?? 0
     const entry = next[folder] ?? 0
     next[folder] = entry + 1
     const word = table.entryAt(entry)
-    const nameStart = (paths.ends[seed] ?? 0) - (nameLengths[seed] ?? 0)
-    const isWideName = names.writeBytes(word, paths.bytes, nameStart, paths.ends[seed] ?? 0)
+    const isWideName = names.writeBytes(word, paths.bytes, paths.names[seed] ?? 0, paths.ends[seed] ?? 0)
     const double = word >> 1
-    for (let i = 0; i < 4; i++) table.f64[double + i] = stats[seed * 4 + i] ?? 0
-    table.u32[word + 10] = (perms[seed] ?? 0) | (State.file << Bits.stateAt) | (isWideName ? Bits.wide : 0)
-    const blobAt = (word + 11) * 4
-    for (let i = 0; i < 20; i++) table.bytes[blobAt + i] = ids[seed * 20 + i] ?? 0
+    const stat = seed * 4
+    f64[double] = stats[stat] ?? 0
+    f64[double + 1] = stats[stat + 1] ?? 0
+    f64[double + 2] = stats[stat + 2] ?? 0
+    f64[double + 3] = stats[stat + 3] ?? 0
+    u32[word + 10] = (perms[seed] ?? 0) | (State.file << Bits.stateAt) | (isWideName ? Bits.wide : 0)
+    const id = seed * 5
+    for (let i = 0; i < 5; i++) u32[word + 11 + i] = idWords[id + i] ?? 0
   }
-  linkParents(table)
-  return table
+}
+
+/** The same bytes, four at a time; copied if they do not lie so that this is possible. */
+function wordsOf(bytes: Uint8Array): Uint32Array {
+  const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
+  return new Uint32Array(aligned.buffer, aligned.byteOffset, aligned.length >> 2)
+}
+
+interface SeedFolder {
+  readonly path: ByteString
+  readonly number: number
+  /** -1 for the root. */
+  readonly parent: number
+  /** Directly in it. */
+  files: number
 }
 
 interface SeedFolders {
-  /** All folders, and those above them, in no order. */
-  readonly folders: readonly ByteString[]
+  /** In the order of their numbers. */
+  readonly folders: readonly SeedFolder[]
   readonly folderOf: Uint32Array
-  readonly nameLengths: Uint32Array
+  /** What the names of all files, and the paths of all folders, take. */
+  readonly nameBytes: number
 }
 
-function foldersOfSeeds({ bytes, starts, ends }: PathBytes): SeedFolders {
+/** All paths below a folder come one after the other: the folders around a path are those around the last one, or new. */
+function foldersOfSeeds({ bytes, starts, names, ends, common }: SortedPaths): SeedFolders {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  const numbers = new Map<ByteString, number>()
-  const numberOf = (path: ByteString): number => {
-    const known = numbers.get(path)
-    if (known !== undefined) return known
-    if (path !== '') numberOf(parentOf(path))
-    numbers.set(path, numbers.size)
-    return numbers.size - 1
-  }
+  const folders: SeedFolder[] = []
   const folderOf = new Uint32Array(starts.length)
-  const nameLengths = new Uint32Array(starts.length)
-  let last = { start: 0, length: -1, number: 0 }
-  for (let seed = 0; seed < starts.length; seed++) {
-    const [start = 0, end = 0] = [starts[seed], ends[seed]]
-    let nameStart = end
-    while (nameStart > start && bytes[nameStart - 1] !== slash) nameStart--
-    const length = Math.max(nameStart - 1 - start, 0)
-    if (length !== last.length || !sameBytes(bytes, start, last.start, length))
-      last = { start, length, number: numberOf(buffer.toString('latin1', start, start + length)) }
-    folderOf[seed] = last.number
-    nameLengths[seed] = end - nameStart
+  const around: SeedFolder[] = []
+  let folder: SeedFolder | undefined
+  let nameBytes = 0
+  const enter = (path: ByteString): SeedFolder => {
+    const found = { path, number: folders.length, parent: around.at(-1)?.number ?? -1, files: 0 }
+    folders.push(found)
+    around.push(found)
+    nameBytes += path.length
+    return found
   }
-  return { folders: [...numbers.keys()], folderOf, nameLengths }
+  if (starts.length > 0) folder = enter('')
+  for (let seed = 0; seed < starts.length; seed++) {
+    const start = starts[seed] ?? 0
+    const name = names[seed] ?? 0
+    const shared = common[seed] ?? 0
+    // Of a folder around the last path this one has to share the slash behind it, too.
+    while (folder !== undefined && folder.path.length > 0 && folder.path.length >= shared) {
+      around.pop()
+      folder = around.at(-1)
+    }
+    const known: number = folder === undefined || folder.path === '' ? 0 : folder.path.length + 1
+    for (let at = start + known; at < name; at++)
+      if (bytes[at] === slash) folder = enter(buffer.toString('latin1', start, at))
+    if (folder === undefined) throw new Error('unreachable: every path lies in a folder')
+    folder.files += 1
+    folderOf[seed] = folder.number
+    nameBytes += (ends[seed] ?? 0) - name
+  }
+  return { folders, folderOf, nameBytes }
 }
 
 const slash = 0x2f
-
-function sameBytes(bytes: Uint8Array, a: number, b: number, length: number): boolean {
-  for (let i = length - 1; i >= 0; i--) if (bytes[a + i] !== bytes[b + i]) return false
-  return true
-}
 
 function writeEntry(table: CacheTable, index: number, stat: StatFields, bits: number, blob: BlobId): void {
   const word = table.entryAt(index)

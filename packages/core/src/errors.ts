@@ -28,6 +28,8 @@ export interface Failures {
   'nothing-to-undo': { readonly session?: string }
   'nothing-to-redo': { readonly session?: string }
   'nothing-to-roll-back': { readonly [key: string]: unknown }
+  'nothing-to-review': { readonly session?: string }
+  'hunk-gone': { readonly hunks: readonly string[] }
   'plan-stale': { readonly [key: string]: unknown }
   'turn-running': { readonly turn: string; readonly reason: string }
   internal: { readonly [key: string]: unknown }

@@ -35,13 +35,32 @@ export {
 } from './api/file-change-tracker.ts'
 export { Plan } from './api/plan.ts'
 export {
+  type DecisionResult,
+  decisionConflicts,
+  decisionJson,
+  narrowedReview,
+  nothingPending,
+  type ProposalResult,
+  type RejectionResult,
+  type ReviewFile,
+  type ReviewHunk,
+  type ReviewLine,
+  type ReviewResult,
+  reviewFileJson,
+  reviewJson,
+} from './api/review-words.ts'
+export {
   type BeginOptions,
+  type ConflictOptions,
+  type DecideOptions,
+  type Decision,
   type Head,
   type MessageOptions,
   type MoveOptions,
   type RedoOptions,
   type RestoreOptions,
   type Reverted,
+  type ReviewSelection,
   type RollbackSelection,
   type RunningTurn,
   Session,
@@ -60,7 +79,7 @@ export {
   type SnapshotPatch,
   Snapshots,
 } from './api/snapshots.ts'
-export { type StepOptions, type StepResult, Turn, type TurnResult } from './api/turn.ts'
+export { type ProposeOptions, type StepOptions, type StepResult, Turn, type TurnResult } from './api/turn.ts'
 export type { Change, ConflictResult, FileResult, MoveResult, SkippedResult } from './api/words.ts'
 export {
   bytesOfText,
@@ -72,20 +91,35 @@ export {
   UnturnError,
   visible,
 } from './errors.ts'
-export type { BlamedLine } from './history/blame.ts'
+export type { BlamedLine, BlameOptions } from './history/blame.ts'
 export type { Cleaned } from './history/cleanup.ts'
 export type { Finding } from './history/doctor.ts'
-export { conflictsError, type Enacted, type OnConflict, type Planned } from './history/enact.ts'
-export type { Progress } from './history/engine.ts'
+export {
+  type ConflictWish,
+  conflictsError,
+  type Enacted,
+  type OnConflict,
+  type Planned,
+} from './history/enact.ts'
+export type { FileWatch, Progress, WatchedLook } from './history/engine.ts'
 export type { MoveWish, PlannedMove, RedoWish, RestoreWish, UndoWish } from './history/moves.ts'
 export type {
   BranchOutcome,
   Conflict,
+  ConflictVersions,
   FileOutcome,
   LaterAuthor,
   NotUndone,
   Outcome,
 } from './history/outcome.ts'
+export {
+  listFilesAt,
+  listFolderAt,
+  type PastEntry,
+  type PastFile,
+  readFileAt,
+  snapshotAt,
+} from './history/past.ts'
 export type { ToldChange } from './history/record-change.ts'
 export type { StepWish, TurnEnd, TurnWish, UserCapture } from './history/recording.ts'
 export {
@@ -107,6 +141,7 @@ export {
 export type { RollbackWish, Selection } from './history/rollback.ts'
 export type { PathsOf, SnapshotWish } from './history/to-snapshot.ts'
 export {
+  ignoredFolders,
   type PatchOptions,
   patchBetween,
   patchOfOperations,
@@ -121,9 +156,17 @@ export {
   turnViews,
 } from './history/views.ts'
 export { asUnturnError, changeJson, conflictJson, errorJson, outcomeJson, skippedJson } from './json.ts'
-export type { ChangeSelection } from './log/index-db.ts'
+export { type KnownWorkspace, knownWorkspaces, workspaceId } from './known-workspaces.ts'
+export type { ChangeSelection, CountedOperation, OperationFilter, TurnTotals } from './log/index-db.ts'
+export { type LockOptions, StoreLock } from './log/lock.ts'
 export type { CommitNote, OperationKind, OperationRecord, Point, TurnStatus } from './log/record.ts'
+export type { Proposal, Rejection } from './log/review-record.ts'
 export type { ChangeRow, Operation, SessionRow, StepRow, TurnRow } from './log/rows.ts'
+export type { HunkSelection } from './review/choose.ts'
+export type { Hunk, HunkKind, PendingFile } from './review/pending.ts'
+export type { Proposed, ProposeWish } from './review/proposals.ts'
+export type { Decided, DecideWish, ReviewOptions, ReviewView } from './review/review.ts'
+export { type Span, type WordDiff, wordDiff } from './review/words-diff.ts'
 export type { Repacked } from './store/repack.ts'
 export type {
   AbsPath,
@@ -139,6 +182,7 @@ export type {
   TurnId,
 } from './values.ts'
 export { bytesPath, locate, relPathFrom, storeHome } from './workspace/locate.ts'
+export type { DirtyFolders } from './workspace/scan.ts'
 export {
   type Collected,
   findWorkspace,
@@ -147,4 +191,5 @@ export {
   openWorkspace,
   type Purged,
   Workspace,
+  workspaceAt,
 } from './workspace.ts'

@@ -30,8 +30,8 @@ export function skippedJson(skipped: Skipped) {
   return { ...skipped, path: textOfBytes(skipped.path) }
 }
 
-export function conflictJson({ path, kind, ours, theirs, message, later }: Conflict) {
-  return { path: textOfBytes(path), kind, ours, theirs, message, later }
+export function conflictJson({ path, kind, ours, theirs, message, later, versions }: Conflict) {
+  return { path: textOfBytes(path), kind, ours, theirs, message, later, ...optional('versions', versions) }
 }
 
 export function fileJson({ path, action, from, merged }: FileOutcome) {

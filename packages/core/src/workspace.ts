@@ -10,12 +10,13 @@ import { orNothing } from './api/words.ts'
 import { isFailure, UnturnError } from './errors.ts'
 import { failureOf } from './failures.ts'
 import type { Fs } from './fs.ts'
-import { type BlamedLine, blame } from './history/blame.ts'
-import { describeAll } from './history/capture.ts'
+import { hearOfUnaudited } from './history/audit.ts'
+import { type BlamedLine, type BlameOptions, blame } from './history/blame.ts'
+import { capture, describeAll, hasChanged } from './history/capture.ts'
 import { type Cleaned, cleanup } from './history/cleanup.ts'
 import { examine, type Finding, mend, unsettled } from './history/doctor.ts'
 import { type Enacted, recoverApply } from './history/enact.ts'
-import type { Engine, Progress, StoreFolders } from './history/engine.ts'
+import type { Engine, FileWatch, Progress, StoreFolders } from './history/engine.ts'
 import { type RedoWish, type RestoreWish, redo, restore, type UndoWish, undo } from './history/moves.ts'
 import type { Outcome } from './history/outcome.ts'
 import { eraseFromHistory, notPurged, type Proof, proveGone } from './history/purge.ts'
@@ -52,11 +53,14 @@ import type { IndexDb } from './log/index-db.ts'
 import { StoreLock } from './log/lock.ts'
 import { Log } from './log/log.ts'
 import { pin, unpin } from './log/pins.ts'
-import type { TurnStatus } from './log/record.ts'
+import { optional, type TurnStatus } from './log/record.ts'
 import type { ChangeRow } from './log/rows.ts'
 import { isDamaged } from './log/sqlite.ts'
+import type { Proposed, ProposeWish } from './review/proposals.ts'
+import type { Decided, DecideWish, ReviewOptions, ReviewView } from './review/review.ts'
 import { consolidate, mayHaveLeftovers, removeLeftovers } from './store/consolidate.ts'
 import { Describer } from './store/describe.ts'
+import { FolderStamps } from './store/folder-stamps.ts'
 import { Git } from './store/git.ts'
 import { removeScratches } from './store/merge.ts'
 import { ObjectStore } from './store/objects.ts'
@@ -80,7 +84,7 @@ import {
   type TreeId,
   type TurnId,
 } from './values.ts'
-import { needsRecovery } from './workspace/apply.ts'
+import { dropSpares, needsRecovery } from './workspace/apply.ts'
 import { bytesPath, type Located, locate, refuseTooWide, storeHome } from './workspace/locate.ts'
 import { nodeFs } from './workspace/node-fs.ts'
 import { Scanner } from './workspace/scan.ts'
@@ -98,8 +102,19 @@ export interface OpenOptions extends RuleOptions {
   readonly onWarning?: (text: string) => void
   /** Opens the store as it is found: nothing is brought up to date or finished. For `doctor`. */
   readonly asFound?: boolean
+  /** Somebody who watches the files: captures then cost what changed. Every turn has to be audited afterwards. */
+  readonly watch?: FileWatch | ((root: AbsPath) => FileWatch)
   /** How long to wait for other processes. */
   readonly patienceMs?: number
+}
+
+/** Which workspace a folder belongs to, and whether it has a history. Opens and makes nothing. */
+export function workspaceAt(
+  folder: string,
+  options: Pick<OpenOptions, 'env' | 'explicit' | 'fs'> = {},
+): { readonly root: AbsPath; readonly known: boolean } {
+  const { root, known } = placeOf(folder, options).located
+  return { root, known }
 }
 
 /** Finds the workspace of a folder. `undefined`: nothing has ever been captured there. */
@@ -134,8 +149,9 @@ async function create({ store, root }: Located, options: OpenOptions): Promise<v
   await lock.exclusive(async () => createStore(fs, folders, root, (options.now ?? Date.now)()))
 }
 
-function lockOf(folders: StoreFolders, { patienceMs }: OpenOptions): StoreLock {
-  return new StoreLock(folders.lock, patienceMs === undefined ? {} : { patienceMs })
+function lockOf(folders: StoreFolders, { patienceMs, fs = nodeFs }: OpenOptions): StoreLock {
+  const holder = { fs, path: joinAbs(folders.folder, 'holder') }
+  return new StoreLock(folders.lock, { holder, ...(patienceMs === undefined ? {} : { patienceMs }) })
 }
 
 /** Errors of the disk and of SQLite leave this package as failures with a code. */
@@ -187,10 +203,17 @@ async function open(located: Located, options: OpenOptions): Promise<Workspace> 
     warn: options.onWarning ?? (() => {}),
     user: new DiskRepository(fs, located.root, env, options, [storeHome(env)]),
     stat: new LazyStatMemory(folders),
+    ...watchOf(options.watch, located.root),
+    unaudited: new Set(),
   }
   const workspace = new Workspace(engine)
   if (options.asFound !== true) await caughtUp(workspace)
   return workspace
+}
+
+function watchOf(watch: OpenOptions['watch'], root: AbsPath): Pick<Engine, 'watch'> {
+  if (watch === undefined) return {}
+  return { watch: typeof watch === 'function' ? watch(root) : watch }
 }
 
 // Who cannot open a workspace cannot close it either, and git would keep running behind it.
@@ -227,9 +250,15 @@ export class Workspace implements AsyncDisposable {
   /** For the faces' read-only questions and for tests; everything that changes something has a method here. */
   readonly engine: Engine
   readonly #toldBroken = new Set<string>()
+  /** Where killed processes leave things: as we left it after work that did not fail, or empty as we last found it. */
+  readonly #leftInOrder: FolderStamps
+  readonly #foundEmpty: FolderStamps
 
   constructor(engine: Engine) {
     this.engine = engine
+    const { journal, objects, scratch } = engine.folders
+    this.#leftInOrder = new FolderStamps(engine.fs, [objects])
+    this.#foundEmpty = new FolderStamps(engine.fs, [journal, scratch])
     this.#telling = new Telling(engine)
   }
 
@@ -308,8 +337,29 @@ export class Workspace implements AsyncDisposable {
     })
   }
 
+  /**
+   * A full look for the turns that ended since the last one: what only the look finds goes to the step that did it.
+   * Needed after turns that were recorded by a watcher's hints; nobody has to wait for it.
+   */
+  audit(): Promise<readonly ChangeRow[]> {
+    return this.#exclusive(async (lock) => {
+      const { operations } = await capture(this.engine, {}, lock)
+      return operations.flatMap(({ record }) => this.index.changesOfOperation(record.seq))
+    })
+  }
+
+  /** Whether an audit is due. */
+  get hasUnaudited(): boolean {
+    return this.engine.unaudited.size > 0
+  }
+
   capture(label?: string): Promise<UserCapture> {
     return this.#exclusive((lock) => captureNow(this.engine, label, lock))
+  }
+
+  /** Whether anything differs from the last operation. Records nothing. */
+  hasChanged(): Promise<boolean> {
+    return this.#exclusive(() => hasChanged(this.engine))
   }
 
   // ---- moving ------------------------------------------------------------------------------------------------------
@@ -327,7 +377,52 @@ export class Workspace implements AsyncDisposable {
   }
 
   rollback(wish: RollbackWish): Promise<Outcome> {
-    return this.#moving(wish.session, (lock) => rollback(this.engine, wish, lock))
+    return this.#moving(wish.session, (lock) => rollbackAny(this.engine, wish, lock))
+  }
+
+  // ---- review ------------------------------------------------------------------------------------------------------
+
+  /** What is pending in a session, hunk by hunk. */
+  review(session: SessionId, options: ReviewOptions = {}): Promise<ReviewView> {
+    return this.#exclusive(async (lock) => (await reviewing()).review(this.engine, session, lock, options))
+  }
+
+  /** How many hunks were pending after the last operation; costs no look at the files. */
+  countPending(session: SessionId): Promise<number> {
+    return failing(async () => {
+      const { index } = this
+      const known = index.hasSteps(session) ? index.findPending(session) : 0
+      if (known !== undefined) return known
+      const { foldReview } = await import('./review/fold.ts')
+      const { countPending } = await import('./review/pending.ts')
+      const folded = foldReview(this.engine, session)
+      if (folded === undefined) return 0
+      const pending = countPending(this.engine, folded)
+      index.keepPending(session, folded.seq, pending)
+      return pending
+    })
+  }
+
+  accept(wish: DecideWish): Promise<Decided> {
+    return this.#deciding(wish.session, async (lock) => (await reviewing()).accept(this.engine, wish, lock))
+  }
+
+  reject(wish: DecideWish): Promise<Decided> {
+    return this.#deciding(wish.session, async (lock) => (await reviewing()).reject(this.engine, wish, lock))
+  }
+
+  /** Offers a change without writing it: pending until it is accepted. */
+  propose(wish: ProposeWish): Promise<Proposed> {
+    return this.#exclusive(async (lock) => {
+      const { propose } = await import('./review/proposals.ts')
+      return propose(this.engine, wish, lock)
+    })
+  }
+
+  async #deciding(session: SessionId, work: (lock: Exclusive) => Promise<Decided>): Promise<Decided> {
+    const decided = await this.#exclusive(work)
+    this.#telling.conflicts(session, decided)
+    return decided
   }
 
   /** The whole workspace as in a snapshot. */
@@ -344,7 +439,12 @@ export class Workspace implements AsyncDisposable {
     session: SessionId | undefined,
     work: (lock: Exclusive) => Promise<T>,
   ): Promise<T> {
-    const enacted = await this.#exclusive(work)
+    const enacted = await this.#exclusive(async (lock) => {
+      // There may be more to take out than the log knows of.
+      await hearOfUnaudited(this.engine)
+      if (this.hasUnaudited) await capture(this.engine, {}, lock)
+      return work(lock)
+    })
     this.#telling.conflicts(session, enacted)
     return enacted
   }
@@ -354,8 +454,8 @@ export class Workspace implements AsyncDisposable {
   }
 
   /** Each line of a file with who wrote it. */
-  blame(path: RelPath): Promise<readonly BlamedLine[]> {
-    return this.#exclusive((lock) => blame(this.engine, path, lock))
+  blame(path: RelPath, options: BlameOptions = {}): Promise<readonly BlamedLine[]> {
+    return this.#exclusive((lock) => blame(this.engine, path, lock, options))
   }
 
   // ---- keeping in order --------------------------------------------------------------------------------------------
@@ -364,7 +464,7 @@ export class Workspace implements AsyncDisposable {
   doctor(options: { readonly repair?: boolean } = {}): Promise<readonly Finding[]> {
     return this.#locked(async (lock) => [
       ...(options.repair === true ? await mend(this.engine, lock) : []),
-      ...(await unsettled(() => this.#settle(lock))),
+      ...(await unsettled(() => this.#settle(lock, false))),
       ...examine(this.engine),
     ])
   }
@@ -455,7 +555,10 @@ export class Workspace implements AsyncDisposable {
       removeGitTemps(engine.objects)
       markGc(engine)
       const result = await work()
-      await this.#exclusive(async () => engine.flights.dropSpares())
+      await this.#exclusive(async () => {
+        engine.flights.dropSpares()
+        dropSpares(engine.fs, engine.folders.journal)
+      })
       return result
     })
   }
@@ -510,7 +613,16 @@ export class Workspace implements AsyncDisposable {
   }
 
   #locked<T>(work: (lock: Exclusive) => Promise<T>): Promise<T> {
-    return failing(() => this.engine.lock.exclusive(work))
+    const { lock, flights } = this.engine
+    return failing(() =>
+      lock.exclusive(async (held) => {
+        try {
+          return await work(held)
+        } finally {
+          flights.release()
+        }
+      }),
+    )
   }
 
   // A damaged index shows only when somebody reads it. It is made anew, and the work done again unless the log shows
@@ -529,22 +641,33 @@ export class Workspace implements AsyncDisposable {
   }
 
   async #orderly<T>(work: (lock: Exclusive) => Promise<T>, lock: Exclusive): Promise<T> {
-    await this.#settle(lock)
+    await this.#settle(lock, this.engine.lock.wasAlone)
     const result = await work(lock)
     persistStatCache(this.engine)
+    this.engine.objects.noteOwnChanges()
+    this.#leftInOrder.take()
     return result
   }
 
-  /** Nothing of what others began, or left behind, is in the way. */
-  async #settle(lock: Exclusive): Promise<void> {
+  /** Nothing of what others began, or left behind, is in the way. `alone`: nobody has had the lock since we did. */
+  async #settle(lock: Exclusive, alone: boolean): Promise<void> {
     const { engine } = this
-    engine.objects.refreshIfStale()
-    engine.log.heal(lock)
+    const isTidy = alone && this.#leftInOrder.areAsTaken() && this.#foundEmpty.areAsTaken()
+    this.#leftInOrder.forget() // whatever fails from here on may leave something behind
+    engine.objects.refreshIfStale(alone)
+    engine.flights.hold(alone)
+    engine.log.heal(lock, alone)
     this.#tellBroken()
+    if (!isTidy) await this.#tidyUp(lock)
+    await describeAll(engine)
+  }
+
+  async #tidyUp(lock: Exclusive): Promise<void> {
+    const { engine } = this
     if (needsRecovery(engine.fs, engine.folders.journal)) await recoverApply(engine, lock)
     if (mayHaveLeftovers(engine.objects)) removeLeftovers(engine.objects, lock)
     removeScratches(engine.fs, engine.folders.scratch, lock)
-    await describeAll(engine)
+    this.#foundEmpty.take()
   }
 
   #tellBroken(): void {
@@ -645,6 +768,41 @@ function persistStatCache(engine: Engine, options: { readonly always?: boolean }
     engine.warn(
       `The stat cache could not be written (${error instanceof Error ? error.message : error}); the next capture takes longer.`,
     )
+  }
+}
+
+// Loaded when it is asked for: a hook that records a step must not pay for it.
+function reviewing() {
+  return import('./review/review.ts')
+}
+
+// A word on the review has nothing in the files to take out.
+async function rollbackAny(engine: Engine, wish: RollbackWish, lock: Exclusive): Promise<Outcome> {
+  const { ops = [], paths } = wish.selection
+  if (ops.length === 0) return rollback(engine, wish, lock)
+  const { isDecisionAlone, takeBack } = await reviewing()
+  const words = ops.filter((op) => isDecisionAlone(engine, op))
+  const others = ops.filter((op) => !words.includes(op))
+  const selection = { ...wish.selection, ops: others }
+  const outcome = others.length === 0 ? undefined : await rollback(engine, { ...wish, selection }, lock)
+  if (outcome?.kind === 'conflicts' || words.length === 0) return outcome ?? rollback(engine, wish, lock)
+  const taken = await takeBack(
+    engine,
+    words,
+    { dryRun: wish.dryRun === true, ...optional('paths', paths) },
+    lock,
+  )
+  if (outcome !== undefined) return outcome
+  return {
+    kind: wish.dryRun === true ? 'planned' : 'done',
+    ...(taken.op === undefined ? {} : { op: taken.op }),
+    head: engine.log.index.findSession(taken.session)?.head.turn ?? null,
+    files: [],
+    conflicts: [],
+    reverted: [],
+    redone: [],
+    notUndone: { commands: [], commits: [], skipped: [] },
+    ...(wish.dryRun === true ? { patch: '' } : {}),
   }
 }
 

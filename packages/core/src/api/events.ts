@@ -73,6 +73,21 @@ export type WorkspaceEvent =
   | { readonly type: 'change'; readonly change: Change }
   | ({ readonly type: 'undo' | 'redo' | 'restore' | 'rollback' } & Moved)
   | {
+      readonly type: 'accept' | 'reject'
+      readonly op: OpId
+      readonly session: SessionId
+      readonly hunks: readonly { readonly hunk: string; readonly path: string }[]
+      readonly changes: readonly Change[]
+    }
+  | {
+      readonly type: 'propose'
+      readonly op: OpId
+      readonly session: SessionId
+      readonly turn: TurnId
+      readonly proposal: string
+      readonly paths: readonly string[]
+    }
+  | {
       readonly type: 'message.removed'
       readonly session: SessionId
       readonly turn: TurnId

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { agentLoop } from '../../examples/agent-loop.ts'
 import { follow } from '../../examples/events.ts'
+import { reviewed } from '../../examples/review.ts'
 import { snapshotByHash } from '../../examples/snapshots.ts'
 import { twoAgents } from '../../examples/tracker.ts'
 import { Fixture } from '../testing/workspace.ts'
@@ -57,6 +58,17 @@ test('[H248] the example of the tracker', async () => {
     coder changed code.ts
     would remove code.ts
     left: plan.md"
+  `)
+})
+
+test('[H248] the example of a review', async () => {
+  expect(await printed(reviewed)).toMatchInlineSnapshot(`
+    "3 hunks are pending
+    list.txt: text ONE
+    list.txt: text FOUR
+    notes.md: create Louder! (not on disk)
+    for the agent: list.txt FOUR: Not so loud.
+    pending again: 1"
   `)
 })
 

@@ -10,7 +10,7 @@ import type { OnConflict } from '../history/enact.ts'
 import { unknownId } from '../history/recording.ts'
 import type { Selection } from '../history/rollback.ts'
 import { optional } from '../log/record.ts'
-import type { ChangeRow, StepRow } from '../log/rows.ts'
+import type { ListedChange } from '../log/rows.ts'
 import { findLeaf } from '../store/trees.ts'
 import type { SessionId, StepId, TreeId, TurnId } from '../values.ts'
 import type { Workspace } from '../workspace.ts'
@@ -172,7 +172,7 @@ export class FileChangeTracker {
     const { limit = 100 } = filter
     const matches = matcher(filter, this.#workspace)
     const waiting = [...this.#waiting.values()].reverse().filter(matches)
-    const rows = this.#workspace.index.findChanges({
+    const rows = this.#workspace.index.listChanges({
       session: this.#session,
       ...optional(
         'paths',
@@ -181,13 +181,13 @@ export class FileChangeTracker {
       ...optional('agentIds', filter.agentId === undefined ? undefined : [filter.agentId]),
       ...(filter.after === undefined ? { limit } : {}),
     })
-    const recorded = this.#trackedOf(rows).filter(matches)
+    const recorded = rows.map(trackedOf).filter(matches)
     return [...waiting, ...recorded].slice(0, limit)
   }
 
   /** The bytes of a recorded change. Null: no file there. */
   readChange(id: string): { readonly before: Buffer | null; readonly after: Buffer | null } {
-    const row = this.#rowsOf(id)[0]
+    const row = this.#workspace.index.changesOfStep(id as StepId)[0]
     const operation = row === undefined ? undefined : this.#workspace.index.operationAt(row.opSeq)
     if (row === undefined || operation === undefined) throw unknownId(id, 'recorded change')
     const { objects } = this.#workspace.engine
@@ -199,24 +199,8 @@ export class FileChangeTracker {
   }
 
   #find(id: StepId): TrackedChange | undefined {
-    return this.#trackedOf(this.#rowsOf(id))[0]
-  }
-
-  #rowsOf(id: string): readonly ChangeRow[] {
-    return this.#workspace.index.changesOfStep(id as StepId)
-  }
-
-  #trackedOf(rows: readonly ChangeRow[]): readonly TrackedChange[] {
-    const { index } = this.#workspace
-    const steps = index.findSteps(rows.flatMap((row) => row.step ?? []))
-    const out = new Set(
-      index.outsOfAll(rows.map((row) => row.opSeq)).map(({ opSeq, path }) => `${opSeq} ${path}`),
-    )
-    return rows.flatMap((row) => {
-      const step = row.step === undefined ? undefined : steps.get(row.step)
-      const isOut = out.has(`${row.opSeq} `) || out.has(`${row.opSeq} ${row.path}`)
-      return step === undefined ? [] : [trackedOf(row, step, isOut)]
-    })
+    const row = this.#workspace.index.listChanges({ steps: [id], limit: 1 })[0]
+    return row === undefined ? undefined : trackedOf(row)
   }
 
   // ---- taking back -------------------------------------------------------------------------------------------------
@@ -282,18 +266,18 @@ export class FileChangeTracker {
   }
 }
 
-function trackedOf(row: ChangeRow, step: StepRow, rolledBack: boolean): TrackedChange {
+function trackedOf(row: ListedChange): TrackedChange {
   return {
-    id: step.id,
+    id: row.step,
     path: textOfBytes(row.path),
     operation: row.kind === 'add' ? 'create' : row.kind === 'delete' ? 'delete' : 'modify',
     ...optional('agentId', row.agentId),
-    tool: step.tool,
-    timestamp: step.beganMs,
+    tool: row.tool,
+    timestamp: row.beganMs,
     additions: row.additions,
     deletions: row.deletions,
     recorded: true,
-    rolledBack,
+    rolledBack: row.isOut,
   }
 }
 

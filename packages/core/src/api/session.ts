@@ -1,17 +1,21 @@
 /** A session: one conversation with one agent. Its turns form a tree, and its head stands at a point of it. */
 
+import { isFailure } from '../errors.ts'
 import type { Cleaned } from '../history/cleanup.ts'
-import type { OnConflict } from '../history/enact.ts'
+import type { ConflictWish, OnConflict } from '../history/enact.ts'
 import { readTurnTree, revertedTurns } from '../history/points.ts'
 import { unknownId, whyRunning } from '../history/recording.ts'
 import type { Selection } from '../history/rollback.ts'
 import { turnViews } from '../history/views.ts'
 import { optional } from '../log/record.ts'
 import type { TurnRow } from '../log/rows.ts'
+import type { HunkSelection } from '../review/choose.ts'
+import type { Decided, DecideWish } from '../review/review.ts'
 import type { SessionId, StepId, TurnId } from '../values.ts'
 import type { Workspace } from '../workspace.ts'
 import type { FileDiff } from './events.ts'
 import { Plan, type Run } from './plan.ts'
+import type { DecisionResult, ReviewResult } from './review-words.ts'
 import { sessionDiff } from './telling.ts'
 import { Turn } from './turn.ts'
 import { type MoveResult, nothing, orNothing, relPathOf } from './words.ts'
@@ -35,6 +39,10 @@ export interface BeginOptions {
 export interface MoveOptions {
   /** What to do where newer work overlaps: `abort` (change nothing), `keep`, `overwrite`, or `markers`. */
   readonly onConflict?: OnConflict
+  /** Single paths with a choice of their own; one that is left at `abort` stops everything. */
+  readonly choices?: Readonly<Record<string, OnConflict>>
+  /** Conflicts come with the whole of each side, for somebody who is to decide. */
+  readonly sides?: boolean
   /** Also move the user's branch back over commits that the turns made. */
   readonly git?: boolean
   /**
@@ -43,6 +51,9 @@ export interface MoveOptions {
    */
   readonly abort?: (running: RunningTurn) => void | Promise<void>
 }
+
+/** What may be said about conflicts. */
+export type ConflictOptions = Pick<MoveOptions, 'onConflict' | 'choices' | 'sides'>
 
 export interface RunningTurn {
   readonly turn: TurnId
@@ -91,6 +102,42 @@ export interface RollbackSelection {
   readonly after?: number | Date
   /** Operations to invert: an undo, redo, restore or rollback, or anything else that changed files. */
   readonly ops?: readonly string[]
+}
+
+/** Which pending hunks; several kinds narrow each other, repeats of one kind add up. */
+export interface ReviewSelection {
+  /** Ids, or unique beginnings of them; `ID:2-4,7` means some lines of a hunk. */
+  readonly hunks?: readonly string[]
+  /** Files, or folders with everything below. */
+  readonly paths?: readonly string[]
+  readonly turns?: readonly string[]
+  /** Names of agents. */
+  readonly agents?: readonly string[]
+  /** Proposals that were made as one group. */
+  readonly groups?: readonly string[]
+  readonly proposals?: readonly string[]
+}
+
+export interface DecideOptions {
+  /** For the agent to read. */
+  readonly comment?: string
+  /** What becomes of hunks that somebody has edited inside; `abort` (change nothing) if nothing is said. */
+  readonly onConflict?: OnConflict
+  /** Only say what would be done. */
+  readonly dryRun?: boolean
+}
+
+/**
+ * What `accept` or `reject` has done or would do.
+ *
+ * - `done`: decided; `session.rollback({ ops: [op] })` takes it back, one of `ops` at a time, the last one first.
+ * - `planned`: nothing was changed; this is what would be.
+ * - `conflicts`: nothing was changed, because newer edits overlap; say `onConflict` to decide.
+ * - `nothing`: no pending hunk is what was selected; `message` says it in words.
+ */
+export interface Decision extends DecisionResult {
+  readonly kind: 'done' | 'planned' | 'conflicts' | 'nothing'
+  readonly message?: string
 }
 
 /** Where a session stands. */
@@ -189,11 +236,11 @@ export class Session {
    * Takes selected changes out, wherever they are, and keeps all later work; the head stays. Changes, steps, turns and
    * operations are found in any session by their ids; the other kinds look in this one.
    */
-  rollback(selection: RollbackSelection, options: Pick<MoveOptions, 'onConflict'> = {}): Promise<MoveResult> {
+  rollback(selection: RollbackSelection, options: ConflictOptions = {}): Promise<MoveResult> {
     return this.#rollback(selection, options, {})
   }
 
-  planRollback(selection: RollbackSelection, options: Pick<MoveOptions, 'onConflict'> = {}): Promise<Plan> {
+  planRollback(selection: RollbackSelection, options: ConflictOptions = {}): Promise<Plan> {
     return Plan.make((run) => this.#rollback(selection, options, run))
   }
 
@@ -221,11 +268,7 @@ export class Session {
     return this.#moving(move, run, (how) => this.workspace.restore({ session: this.id, ...wish, ...how }))
   }
 
-  #rollback(
-    chosen: RollbackSelection,
-    options: Pick<MoveOptions, 'onConflict'>,
-    run: Partial<Run>,
-  ): Promise<MoveResult> {
+  #rollback(chosen: RollbackSelection, options: ConflictOptions, run: Partial<Run>): Promise<MoveResult> {
     const { workspace } = this
     const { paths, after, ...ids } = chosen
     // For the engine an empty list is no wish at all. A host that filtered its list down to nothing must not lose
@@ -242,21 +285,32 @@ export class Session {
       ...optional('afterMs', after === undefined ? undefined : Number(after)),
     }
     return orNothing(this.head().turn, () =>
-      workspace.rollback({ session: this.id, selection, ...options, ...run }),
+      workspace.rollback({ session: this.id, selection, ...this.#conflictWish(options), ...run }),
     )
+  }
+
+  #conflictWish({ onConflict, choices, sides }: ConflictOptions): ConflictWish {
+    const paths = Object.entries(choices ?? {}).map(
+      ([path, choice]) => [relPathOf(this.workspace.root, path), choice] as const,
+    )
+    return {
+      ...optional('onConflict', onConflict),
+      ...optional('choices', paths.length === 0 ? undefined : new Map(paths)),
+      ...optional('sides', sides),
+    }
   }
 
   // A plan does not stop anybody: the agent is aborted when the plan is applied.
   async #moving(
-    { abort, onConflict, git }: MoveOptions,
+    { abort, git, ...conflicts }: MoveOptions,
     run: Partial<Run>,
     move: (
-      how: Partial<Run> & Pick<MoveOptions, 'onConflict' | 'git'> & { readonly evenIfRunning?: boolean },
+      how: Partial<Run> & ConflictWish & Pick<MoveOptions, 'git'> & { readonly evenIfRunning?: boolean },
     ) => ReturnType<Workspace['undo']>,
   ): Promise<MoveResult> {
     if (abort !== undefined && run.dryRun !== true) await this.#abortRunning(abort)
     const evenIfRunning = abort !== undefined && run.dryRun === true
-    const how = { ...run, ...optional('onConflict', onConflict), ...optional('git', git) }
+    const how = { ...run, ...this.#conflictWish(conflicts), ...optional('git', git) }
     return orNothing(this.head().turn, () => move({ ...how, evenIfRunning }))
   }
 
@@ -278,6 +332,67 @@ export class Session {
     const step = index.findStepByPart(turn.id, part)
     if (step === undefined) throw unknownId(part, 'part of this message')
     return { turn: turn.id, step: step.id }
+  }
+
+  // ---- review ------------------------------------------------------------------------------------------------------
+
+  /** What is pending: the agent's changes that nobody has accepted or rejected, hunk by hunk, and its proposals. */
+  async review(): Promise<ReviewResult> {
+    const { nothingPending, reviewJson } = await import('./review-words.ts')
+    if (this.workspace.index.findSession(this.id) === undefined)
+      return { ...nothingPending, session: this.id }
+    return reviewJson(this.workspace.engine, await this.workspace.review(this.id))
+  }
+
+  /** Takes hunks off the list; proposals are written to the disk. A hunk that is no longer there is the error `hunk-gone`. */
+  accept(selection: ReviewSelection | 'all', options: DecideOptions = {}): Promise<Decision> {
+    return this.#decide(selection, options, (wish) => this.workspace.accept(wish))
+  }
+
+  /** Takes hunks out of the files again; what the user wrote is kept. The comment is for the agent: `review` lists it. */
+  reject(selection: ReviewSelection | 'all', options: DecideOptions = {}): Promise<Decision> {
+    return this.#decide(selection, options, (wish) => this.workspace.reject(wish))
+  }
+
+  async #decide(
+    selection: ReviewSelection | 'all',
+    options: DecideOptions,
+    decide: (wish: DecideWish) => Promise<Decided>,
+  ): Promise<Decision> {
+    const wishes = Object.values(selection === 'all' ? {} : selection).filter((wish) => wish !== undefined)
+    // For the engine an empty list is no wish at all, and no wish is everything. A host that filtered its list down to
+    // nothing has not decided about the whole session.
+    if (selection !== 'all' && (wishes.length === 0 || wishes.some((wish) => wish.length === 0)))
+      return this.#nothingDecided('Nothing is selected. Nothing was changed.')
+    if (this.workspace.index.findSession(this.id) === undefined)
+      return this.#nothingDecided('This session has no turn yet. Nothing was changed.')
+    const { decisionJson } = await import('./review-words.ts')
+    try {
+      const wish = { session: this.id, selection: this.#hunkSelection(selection), ...options }
+      const decided = await decide(wish)
+      return { kind: decided.kind, ...decisionJson(decided) }
+    } catch (error) {
+      if (!isFailure(error, 'nothing-to-review')) throw error
+      return this.#nothingDecided(error.message)
+    }
+  }
+
+  async #nothingDecided(message: string): Promise<Decision> {
+    const pending = await this.workspace.countPending(this.id)
+    return { kind: 'nothing', ops: [], hunks: [], files: [], conflicts: [], pending, message }
+  }
+
+  #hunkSelection(selection: ReviewSelection | 'all'): HunkSelection {
+    if (selection === 'all') return {}
+    const { paths, turns, ...rest } = selection
+    return {
+      ...rest,
+      ...optional('turns', turns as readonly TurnId[] | undefined),
+      ...optional(
+        'paths',
+        paths?.map((path) => relPathOf(this.workspace.root, path)),
+      ),
+    }
   }
 
   // ---- looking -----------------------------------------------------------------------------------------------------

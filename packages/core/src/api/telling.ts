@@ -144,6 +144,16 @@ export class Telling {
           ...record.turns.map((turn) => this.#messageRemoved(record.session, turn)),
           ...record.steps.map((step) => this.#partRemoved(record.session, step)),
         ]
+      case 'accept':
+      case 'reject': {
+        const hunks = record.decisions.map(({ hunk, path }) => ({ hunk, path: textOfBytes(path) }))
+        const changes = this.#changesOf(operation)
+        return [{ type: record.kind, op: record.id, session: record.session, hunks, changes }]
+      }
+      case 'propose': {
+        const { id: op, session, turn, proposal } = record
+        return [{ type: 'propose', op, session, turn, proposal, paths: record.paths.map(textOfBytes) }]
+      }
       default:
         return unreachable(record)
     }
@@ -191,7 +201,11 @@ export class Telling {
 
   async #tellSessions(operations: readonly Operation[]): Promise<void> {
     const touched = new Set(operations.flatMap(({ record }) => record.session ?? []))
-    for (const session of touched) this.#hub.emit(sessionUpdated(this.#engine, session))
+    if (touched.size > 0 && this.#hub.wants('session.updated')) {
+      // To read a long session takes a while. What has just been told goes out to those who wait for it first.
+      await new Promise((resolve) => setImmediate(resolve))
+      for (const session of touched) this.#hub.emit(sessionUpdated(this.#engine, session))
+    }
     if (!this.#hub.wants('session.diff')) return
     const moved = operations.some(({ before, after }) => before.tree !== after.tree)
     if (!moved) return

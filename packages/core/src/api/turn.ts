@@ -3,6 +3,7 @@
 import { skippedJson } from '../json.ts'
 import type { TurnStatus } from '../log/record.ts'
 import { optional } from '../log/record.ts'
+import type { Proposed } from '../review/proposals.ts'
 import type { SessionId, StepId, TurnId } from '../values.ts'
 import type { Workspace } from '../workspace.ts'
 import { type Change, changeOf, relPathOf, type SkippedResult } from './words.ts'
@@ -26,6 +27,16 @@ export interface StepResult<Value> {
   /** What the callback returned. */
   readonly value: Value
   readonly changes: readonly Change[]
+}
+
+export interface ProposeOptions {
+  /** Relative to the workspace, or absolute. */
+  readonly path: string
+  /** What the file is to be; null: gone. */
+  readonly content: string | Uint8Array | null
+  readonly executable?: boolean
+  /** Proposals with the same name can be accepted or rejected as one. */
+  readonly group?: string
 }
 
 export interface TurnResult {
@@ -67,6 +78,16 @@ export class Turn implements AsyncDisposable {
     const value = await this.#endingAfter(step, () => work(step))
     const changes = await workspace.endStep(step)
     return { step, value, changes: changes.map(changeOf) }
+  }
+
+  /** Offers a change without writing it: it is pending until somebody accepts it. */
+  propose({ path, content, ...how }: ProposeOptions): Promise<Proposed> {
+    return this.workspace.propose({
+      turn: this.id,
+      path: relPathOf(this.workspace.root, path),
+      content: content === null ? null : Buffer.from(content),
+      ...how,
+    })
   }
 
   async #endingAfter<Value>(step: StepId, work: () => Value | Promise<Value>): Promise<Value> {

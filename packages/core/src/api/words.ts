@@ -5,7 +5,7 @@
 
 import { bytesOfText, isFailure, type UnturnError } from '../errors.ts'
 import type { Enacted } from '../history/enact.ts'
-import type { LaterAuthor, Outcome } from '../history/outcome.ts'
+import type { BranchOutcome, ConflictVersions, LaterAuthor, NotUndone, Outcome } from '../history/outcome.ts'
 import { changeJson, conflictJson, fileJson, skippedJson } from '../json.ts'
 import { type CommitNote, optional } from '../log/record.ts'
 import type { ChangeRow } from '../log/rows.ts'
@@ -63,6 +63,8 @@ export interface ConflictResult {
   readonly theirs: string | null
   readonly message: string
   readonly later: readonly LaterAuthor[]
+  /** The whole of each side, where `sides` asked for it. */
+  readonly versions?: ConflictVersions
 }
 
 /** A path that was not captured, and why. */
@@ -98,7 +100,11 @@ export interface MoveResult {
     readonly commands: readonly string[]
     readonly commits: readonly CommitNote[]
     readonly skipped: readonly SkippedResult[]
+    /** The turns left another branch checked out than they found; null: a detached HEAD. */
+    readonly branch?: NonNullable<NotUndone['branch']>
   }
+  /** What became of the user's branch, where it was to be moved, too. */
+  readonly git?: BranchOutcome
   /** For a plan: the difference that it would make, as a unified diff. */
   readonly patch?: string
   /** For `nothing`: why. */
@@ -120,6 +126,7 @@ export function resultOf(outcome: Outcome): MoveResult {
     redone: outcome.redone,
     ...optional('prompt', outcome.prompt),
     notUndone: { ...outcome.notUndone, skipped: outcome.notUndone.skipped.map(skippedJson) },
+    ...optional('git', outcome.git),
     ...optional('patch', outcome.patch),
   }
 }

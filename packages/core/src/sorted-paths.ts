@@ -1,0 +1,64 @@
+/**
+ * Many paths in the order of their bytes, and what everybody who goes through them needs to know: how much each has in
+ * common with the one before, and where its last name begins. Worked out once, it saves all others most of the bytes.
+ */
+
+import type { PathBytes } from './values.ts'
+
+export interface SortedPaths extends PathBytes {
+  /** Where the last name of each path begins. */
+  readonly names: Uint32Array
+  /** How many bytes each path has in common with the path before it. */
+  readonly common: Uint32Array
+}
+
+export function sortedPaths(paths: PathBytes): SortedPaths {
+  const count = paths.starts.length
+  const sorted = { ...paths, names: new Uint32Array(count), common: new Uint32Array(count) }
+  for (let path = 0; path < count; path += 1) {
+    sorted.common[path] = path === 0 ? 0 : commonLength(paths, path)
+    sorted.names[path] = nameStart(sorted, path)
+  }
+  return sorted
+}
+
+function commonLength({ bytes, starts, ends }: PathBytes, path: number): number {
+  const before = starts[path - 1] ?? 0
+  const at = starts[path] ?? 0
+  const most = Math.min((ends[path - 1] ?? 0) - before, (ends[path] ?? 0) - at)
+  let common = 0
+  while (common < most && bytes[before + common] === bytes[at + common]) common += 1
+  return common
+}
+
+const slash = 0x2f
+
+// What a path has in common with the one before mostly ends in its last name: then only that name is looked at.
+function nameStart({ bytes, starts, ends, names, common }: SortedPaths, path: number): number {
+  const start = starts[path] ?? 0
+  const own = start + (common[path] ?? 0)
+  let at = ends[path] ?? 0
+  while (at > own && bytes[at - 1] !== slash) at -= 1
+  if (at > own || path === 0) return at
+  const before = start + (names[path - 1] ?? 0) - (starts[path - 1] ?? 0)
+  if (before <= own) return before
+  while (at > start && bytes[at - 1] !== slash) at -= 1
+  return at
+}
+
+/** How much a path has in common with the last one that was taken, when those in between are passed over. */
+export class CommonWithLast {
+  #least = Number.POSITIVE_INFINITY
+
+  /** Of the next path, in common with the one before it. */
+  see(common: number): void {
+    if (common < this.#least) this.#least = common
+  }
+
+  /** Of the path seen last, which is taken now. */
+  take(): number {
+    const common = this.#least
+    this.#least = Number.POSITIVE_INFINITY
+    return common
+  }
+}

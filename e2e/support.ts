@@ -74,6 +74,8 @@ export class Project implements Disposable {
       LC_ALL: 'C.UTF-8',
       // No process of ours may outlive a test; who tests it turns it on.
       UNTURN_AUTO_GC: '0',
+      UNTURN_HOOK_BACKGROUND: '0',
+      UNTURN_SERVER: '0',
     }
     this.write(files)
   }
@@ -205,6 +207,22 @@ export class Project implements Disposable {
     makeWritable(this.base)
     rmSync(this.base, { recursive: true, force: true, maxRetries: 3 })
   }
+}
+
+/** The hunks that `review --json` lists. */
+export function hunksOf(project: Project, ...args: string[]): Json[] {
+  return project.ask('review', ...args).files.flatMap((file: Json) => file.hunks)
+}
+
+/** Ids are random; what matters is which ones are the same. */
+export function plainIds(text: string): string {
+  const names = new Map<string, string>()
+  return text.replace(/\b([tsop])[0-9a-hjkmnp-tv-z]{10}\b/g, (id, letter: string) => {
+    const known =
+      names.get(id) ?? `${letter}${[...names.values()].filter((name) => name.startsWith(letter)).length + 1}`
+    names.set(id, known)
+    return known
+  })
 }
 
 const committer = {

@@ -1,5 +1,7 @@
 /** What a command is, and what it is given. */
 
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import {
   findWorkspace,
   lastActiveSession,
@@ -7,16 +9,19 @@ import {
   openWorkspace,
   resolveSession,
   type SessionId,
+  storeHome,
+  textOfBytes,
   UnturnError,
   type Workspace,
 } from '@unturn/core'
 import { type Args, type OptionSpec, UsageError } from './args.ts'
+import { ServerHints } from './server-hints.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface Command {
   /** As typed: `undo`, `turn begin`. */
   readonly name: string
-  readonly group: 'Recording' | 'Undo and redo' | 'Looking' | 'Store' | 'More'
+  readonly group: 'Recording' | 'Undo and redo' | 'Review' | 'Looking' | 'Store' | 'More'
   readonly usage: string
   readonly summary: string
   /** Further paragraphs of the help. */
@@ -46,7 +51,9 @@ export class Context {
   readonly args: Args
   readonly terminal: Terminal
   readonly version: string
+  readonly #hints = new ServerHints(process.env)
   #workspace: Workspace | undefined
+  #records = false
 
   constructor(args: Args, terminal: Terminal, version: string) {
     this.args = args
@@ -64,12 +71,15 @@ export class Context {
 
   /** The workspace, made if it was never captured: for commands that record. */
   async workspace(): Promise<Workspace> {
+    await catchUpHooks()
+    this.#records = true
     this.#workspace ??= await openWorkspace(this.folder, this.#openOptions())
     return this.#workspace
   }
 
   /** The workspace, if anything was ever captured in it: a question must not leave a store behind. */
   async knownWorkspace(options: { readonly asFound?: boolean } = {}): Promise<Workspace | undefined> {
+    if (options.asFound !== true) await catchUpHooks()
     this.#workspace ??= await findWorkspace(this.folder, { ...this.#openOptions(), ...options })
     return this.#workspace
   }
@@ -78,6 +88,7 @@ export class Context {
     const progress = this.terminal.progress()
     return {
       explicit: this.args.has('C'),
+      watch: this.#hints.watch,
       onWarning: (text) => this.terminal.warn(`unturn: ${text}`),
       ...(progress === undefined ? {} : { onProgress: progress }),
     }
@@ -89,8 +100,8 @@ export class Context {
     return typed === undefined ? lastActiveSession(workspace) : resolveSession(workspace.engine, typed)
   }
 
-  /** The session to undo or redo in. Without one there is nothing to take back. */
-  requireSession(workspace: Workspace | undefined, what: 'undo' | 'redo' | 'roll back'): SessionId {
+  /** The session to undo, redo or review in. Without one there is nothing to do. */
+  requireSession(workspace: Workspace | undefined, what: keyof typeof nothingCodes): SessionId {
     const session = workspace === undefined ? undefined : this.session(workspace)
     if (session === undefined) throw nothingYet(what)
     return session
@@ -98,15 +109,34 @@ export class Context {
 
   async close(): Promise<void> {
     this.terminal.endProgress()
+    if (this.#records && this.#workspace !== undefined) this.#hints.startServerIfSlow(this.#workspace)
     await this.#workspace?.[Symbol.asyncDispose]()
   }
 }
 
-function nothingYet(what: 'undo' | 'redo' | 'roll back'): UnturnError {
-  const code =
-    what === 'undo' ? 'nothing-to-undo' : what === 'redo' ? 'nothing-to-redo' : 'nothing-to-roll-back'
+const nothingCodes = {
+  undo: 'nothing-to-undo',
+  redo: 'nothing-to-redo',
+  'roll back': 'nothing-to-roll-back',
+  review: 'nothing-to-review',
+} as const
+
+// What a hook could not deliver in time comes first, or undo would not know of it. Usually there is nothing, and the
+// look costs less than opening a store.
+async function catchUpHooks(): Promise<void> {
+  const spool = join(textOfBytes(storeHome(process.env)), 'agents', 'spool')
+  if (!existsSync(spool) || readdirSync(spool).length === 0) return
+  const { catchUp, deskFolder } = await import('@unturn/agents')
+  try {
+    await catchUp({ desk: deskFolder(process.env), env: process.env, patienceMs: 10_000 })
+  } catch {
+    // It stays where it is, and "unturn doctor" tells of it. What was asked for may work all the same.
+  }
+}
+
+function nothingYet(what: keyof typeof nothingCodes): UnturnError {
   return new UnturnError(
-    code,
+    nothingCodes[what],
     {},
     {
       message: `There is nothing to ${what}: no turn has been recorded in this workspace. No file was changed.`,

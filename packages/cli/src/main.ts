@@ -7,11 +7,19 @@ declare const UNTURN_VERSION: string
 
 const version = typeof UNTURN_VERSION === 'string' ? UNTURN_VERSION : '0.0.0-source'
 
+const isHook = process.argv[2] === 'hook' && !process.argv.includes('--help') && !process.argv.includes('-h')
+
 if (isTooOld(process.versions.node)) {
   process.stderr.write(
     `Unturn needs Node 22.13 or later; this is Node ${process.versions.node}. Nothing was changed.\nInstall a newer Node, or run unturn with one that is already there.\n`,
   )
-  process.exitCode = 1
+  process.exitCode = isHook ? 0 : 1
+} else if (isHook) {
+  const { keepCompiled } = await import('./compiled.ts')
+  keepCompiled(process.env)
+  const { runHook } = await import('./hook.ts')
+  await runHook(process.argv.slice(3), process.env)
+  process.exit(0) // at once: work that came too late may still be under way
 } else if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
   process.stdout.write(`${version}\n`)
 } else {

@@ -14,6 +14,7 @@ const exitCodes: Partial<Readonly<Record<FailureCode, number>>> = {
   'nothing-to-undo': 3,
   'nothing-to-redo': 3,
   'nothing-to-roll-back': 3,
+  'nothing-to-review': 3,
   conflicts: 4,
   'turn-running': 5,
 }

@@ -2,7 +2,7 @@
 
 import type { Progress } from '@unturn/core'
 
-type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'blue' | 'magenta'
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'blue' | 'magenta' | 'inverse'
 
 const codes: Readonly<Record<Style, readonly [number, number]>> = {
   bold: [1, 22],
@@ -13,6 +13,7 @@ const codes: Readonly<Record<Style, readonly [number, number]>> = {
   blue: [34, 39],
   magenta: [35, 39],
   cyan: [36, 39],
+  inverse: [7, 27],
 }
 
 export class Terminal {
@@ -95,7 +96,7 @@ export function progressBar(
   write: (text: string) => void,
   now: () => number = () => performance.now(),
 ): Progress & { readonly end: () => void } {
-  const started = now()
+  let started = now()
   let drawn = 0
   let shown = false
   const draw = (report: Parameters<Progress>[0]) => {
@@ -110,6 +111,8 @@ export function progressBar(
     end: () => {
       if (shown) write('\r\u001b[2K')
       shown = false
+      // What comes next is other work, and may be short: in a dialogue a bar would flash up at every answer.
+      started = now()
     },
   })
 }

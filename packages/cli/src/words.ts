@@ -1,7 +1,7 @@
 /** Words for people: the same things that `--json` has, to be read at a glance. */
 
 import type { Conflict, FileOutcome, NotUndone, Outcome, RelPath, Skipped, UnturnError } from '@unturn/core'
-import { shown, visible } from '@unturn/core'
+import { conflictJson, shown, visible } from '@unturn/core'
 import type { Terminal } from './terminal.ts'
 
 export function counted(count: number, one: string, many = `${one}s`): string {
@@ -52,7 +52,7 @@ const plannedVerbs: Readonly<Record<FileOutcome['action'], string>> = {
 
 const mostFiles = 40
 
-export function fileLines(outcome: Outcome, terminal: Terminal): readonly string[] {
+export function fileLines(outcome: Pick<Outcome, 'kind' | 'files'>, terminal: Terminal): readonly string[] {
   const words = outcome.kind === 'planned' ? plannedVerbs : verbs
   const renamedAway = new Set(outcome.files.flatMap((file) => (file.from === undefined ? [] : [file.from])))
   const told = outcome.files.filter((file) => !(file.action === 'delete' && renamedAway.has(file.path)))
@@ -118,17 +118,36 @@ function shortRef(ref: string): string {
 /** Both sides of each conflict, where the error is one about conflicts. */
 export function conflictLines(error: UnturnError, terminal: Terminal): readonly string[] {
   if (error.code !== 'conflicts') return []
-  const { conflicts } = error.data as { readonly conflicts: readonly ConflictText[] }
-  return conflicts.flatMap((conflict) => oneConflict(conflict, terminal))
+  const { conflicts, decision } = error.data as {
+    readonly conflicts: readonly ConflictText[]
+    readonly decision?: unknown
+  }
+  const theirs = decision === 'accept' ? 'new' : 'old'
+  return conflicts.flatMap((conflict) => oneConflict(conflict, terminal, theirs))
+}
+
+/** The same for a decision that went ahead. */
+export function conflictsOf(
+  { conflicts }: Pick<Outcome, 'conflicts'>,
+  verb: 'accept' | 'reject',
+  terminal: Terminal,
+): readonly string[] {
+  return conflicts.flatMap((conflict) =>
+    oneConflict({ ...conflictJson(conflict) }, terminal, verb === 'accept' ? 'new' : 'old'),
+  )
 }
 
 type ConflictText = Pick<Conflict, 'kind' | 'ours' | 'theirs' | 'message'> & { readonly path: string }
 
-export function oneConflict(conflict: ConflictText, terminal: Terminal): readonly string[] {
+export function oneConflict(
+  conflict: ConflictText,
+  terminal: Terminal,
+  theirs: 'old' | 'new' = 'old',
+): readonly string[] {
   return [
     `  ${terminal.style('bold', visible(conflict.path))}: ${visible(conflict.message)}`,
     ...side('now', conflict.ours, terminal.style('green', '│'), terminal),
-    ...side('old', conflict.theirs, terminal.style('red', '│'), terminal),
+    ...side(theirs, conflict.theirs, terminal.style('red', '│'), terminal),
   ]
 }
 
@@ -136,7 +155,7 @@ const mostSideLines = 6
 
 function side(name: string, text: string | null, bar: string, terminal: Terminal): readonly string[] {
   if (text === null) return [`    ${name} ${bar} ${terminal.style('dim', '(nothing)')}`]
-  const lines = text.split('\n')
+  const lines = text.replace(/\n$/, '').split('\n')
   const cut =
     lines.length > mostSideLines
       ? [...lines.slice(0, mostSideLines), `… ${counted(lines.length - mostSideLines, 'more line')}`]

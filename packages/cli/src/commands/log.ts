@@ -4,6 +4,7 @@ import {
   type ChangeRow,
   changeJson,
   type Operation,
+  type RelPath,
   type SessionId,
   type TurnView,
   textOfBytes,
@@ -197,11 +198,16 @@ function operationJson({ record, commit, before, after }: Operation) {
   return {
     ...rest,
     ...('paths' in record ? { paths: record.paths.map(textOfBytes) } : {}),
+    ...('decisions' in record ? { decisions: record.decisions.map(decisionText) } : {}),
     at: new Date(atMs).toISOString(),
     commit,
     before: before.tree,
     after: after.tree,
   }
+}
+
+function decisionText<T extends { readonly path: RelPath }>(decision: T) {
+  return { ...decision, path: textOfBytes(decision.path) }
 }
 
 function operationLine({ terminal }: Context, workspace: Workspace, { record }: Operation): string {

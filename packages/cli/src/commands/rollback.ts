@@ -23,7 +23,12 @@ export const rollbackCommand: Command = {
     { name: 'agent-id', value: 'ID', repeats: true, help: 'everything by this subagent' },
     { name: 'file', value: 'PATH', repeats: true, help: 'one file, or all below a folder' },
     { name: 'after', value: 'TIME', help: 'everything since then (ISO 8601, or 10m, 2h, 3d)' },
-    { name: 'op', value: 'ID', repeats: true, help: 'an undo, redo, restore or rollback' },
+    {
+      name: 'op',
+      value: 'ID',
+      repeats: true,
+      help: 'an undo, redo, restore, rollback, accept, reject or propose',
+    },
     ...moveOptions,
   ],
   run: async (context) => {

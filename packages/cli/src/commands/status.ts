@@ -1,6 +1,15 @@
 /** `status`: where things stand. */
 
-import { type SessionView, shown, statusOf, textOfBytes, visible } from '@unturn/core'
+import {
+  type SessionId,
+  type SessionView,
+  shown,
+  statusOf,
+  textOfBytes,
+  UnturnError,
+  visible,
+  type Workspace,
+} from '@unturn/core'
 import type { Command, Context } from '../command.ts'
 import { ago, counted, size } from '../words.ts'
 
@@ -8,20 +17,21 @@ export const statusCommand: Command = {
   name: 'status',
   group: 'Looking',
   usage: 'status',
-  summary: 'workspace, sessions, head, reverted and running turns, store',
+  summary: 'workspace, sessions, head, pending hunks, reverted and running turns, store',
   options: [],
   run: async (context) => {
     const workspace = await context.knownWorkspace()
     if (workspace === undefined) return tellEmpty(context)
     const status = statusOf(workspace.engine)
+    const pending = await pendingBySession(workspace, status.sessions)
     if (context.wantsJson) {
       context.terminal.json({
         workspace: textOfBytes(workspace.root),
-        sessions: status.sessions.map(sessionJson),
+        sessions: status.sessions.map((view) => sessionJson(view, pending)),
         lastCapture:
           status.lastCapture === undefined ? null : new Date(status.lastCapture.atMs).toISOString(),
         operations: status.operations,
-        pendingHunks: 0,
+        pendingHunks: [...pending.values()].reduce((sum, count) => sum + count, 0),
         store: { folder: textOfBytes(workspace.engine.folders.folder), ...status.store },
       })
       return 0
@@ -39,7 +49,7 @@ export const statusCommand: Command = {
     )
     if (status.sessions.length === 0)
       terminal.line('No session yet. Record a turn, for instance with: unturn run -- COMMAND')
-    for (const session of status.sessions) tellSession(context, session)
+    for (const session of status.sessions) tellSession(context, session, pending)
     return 0
   },
 }
@@ -62,7 +72,27 @@ function tellEmpty(context: Context): number {
   return 0
 }
 
-function sessionJson({ session, turns, reverted, running, isActive }: SessionView) {
+/** As of the last operation: status takes no look at the files. */
+async function pendingBySession(
+  workspace: Workspace,
+  sessions: readonly SessionView[],
+): Promise<PendingHunks> {
+  const pending = new Map<SessionId, number>()
+  for (const { session } of sessions) {
+    try {
+      pending.set(session.id, await workspace.countPending(session.id))
+    } catch (error) {
+      // Where the store is damaged, status is what people look at first: it says what it knows.
+      if (!(error instanceof UnturnError)) throw error
+    }
+  }
+  return pending
+}
+
+/** A session that is not in it could not be counted. */
+type PendingHunks = ReadonlyMap<SessionId, number>
+
+function sessionJson({ session, turns, reverted, running, isActive }: SessionView, pending: PendingHunks) {
   return {
     id: session.id,
     agent: session.agent,
@@ -70,6 +100,7 @@ function sessionJson({ session, turns, reverted, running, isActive }: SessionVie
     turns,
     reverted,
     running,
+    pendingHunks: pending.get(session.id) ?? null,
     active: isActive,
   }
 }
@@ -77,8 +108,12 @@ function sessionJson({ session, turns, reverted, running, isActive }: SessionVie
 function tellSession(
   { terminal }: Context,
   { session, turns, reverted, running, isActive }: SessionView,
+  pending: PendingHunks,
 ): void {
+  const hunks = pending.get(session.id)
   const marks = [
+    hunks === undefined ? terminal.style('yellow', 'pending hunks cannot be counted (unturn doctor)') : '',
+    hunks ? terminal.style('cyan', `${counted(hunks, 'pending hunk')} (unturn review)`) : '',
     running.length > 0 ? terminal.style('yellow', `running ${running.join(', ')}`) : '',
     reverted.length > 0
       ? terminal.style('dim', `${counted(reverted.length, 'reverted turn')} (unturn redo)`)

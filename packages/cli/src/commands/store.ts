@@ -17,6 +17,7 @@ import {
 import { type Command, type Context, noSession, UsageError } from '../command.ts'
 import { parseAge, parseNumber, parseSize } from '../limits.ts'
 import { ago, counted, size } from '../words.ts'
+import { agentReport } from './doctor-agents.ts'
 import { typedPaths } from './recording.ts'
 
 export const storeCommand: Command = {
@@ -261,7 +262,7 @@ export const doctorCommand: Command = {
   name: 'doctor',
   group: 'Store',
   usage: 'doctor [--repair]',
-  summary: 'check every object that the history names',
+  summary: 'check every object that the history names, and the agents’ hooks',
   options: [{ name: 'repair', help: 'rebuild the index and write lost refs again' }],
   run: async (context) => {
     const workspace = await context.knownWorkspace({ asFound: true })
@@ -269,8 +270,10 @@ export const doctorCommand: Command = {
       workspace === undefined ? [] : await workspace.doctor({ repair: context.args.has('repair') })
     const isWell = !findings.some((finding) => finding.severity === 'error')
     const { terminal } = context
-    if (context.wantsJson) terminal.json({ ok: isWell, findings })
+    const agents = await agentReport(context)
+    if (context.wantsJson) terminal.json({ ok: isWell, findings, ...agents.json })
     else {
+      for (const line of agents.lines) terminal.line(line)
       for (const { severity, what, operation } of findings) {
         const colour = severity === 'error' ? 'red' : severity === 'warning' ? 'yellow' : 'green'
         terminal.line(

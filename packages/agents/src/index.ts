@@ -1,0 +1,17 @@
+/** `@unturn/agents`: how Unturn attaches to coding agents. */
+
+export { canBeTold, type Ear, earOf } from './adapters.ts'
+export { pathsOfPatch, touchedPaths } from './apply-patch.ts'
+export { type Asked, attend, type Replied } from './attendant.ts'
+export { type Delivered, Deliverer, type DeliverOptions } from './deliver.ts'
+export { attendantSocket, deskFolder } from './desk-folder.ts'
+export { diffOf } from './diff.ts'
+export { type AgentHealth, checkAgents } from './doctor.ts'
+export * from './events.ts'
+export { type Answered, catchUp, type HearOptions, type HookCall, hear } from './hear.ts'
+export { type FileEdit, type Installer, InstallRefused, type Machine, type Scope } from './install.ts'
+export { installers } from './installers.ts'
+export { type Deed, deedsSince, noticeOf, wordsFor } from './notice.ts'
+export { countWaiting } from './spool.ts'
+export { whoCalls } from './who.ts'
+export { carryBack, carryOut, planWayBack } from './write-plan.ts'

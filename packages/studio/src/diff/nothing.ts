@@ -1,0 +1,2 @@
+/** In place of parts of the diff component that this page never asks for. */
+export {}

@@ -1,0 +1,22 @@
+/** What every part of the page needs: the workspace, its events, and where to hand a wish. */
+
+import type { Status, Unturn, WorkspaceClient } from '@unturn/client'
+import { createContext, useContext } from 'react'
+import type { Live } from './live.ts'
+
+export interface Studio {
+  readonly unturn: Unturn
+  readonly workspace: WorkspaceClient
+  readonly live: Live
+  readonly status: Status
+}
+
+const context = createContext<Studio | undefined>(undefined)
+
+export const StudioProvider = context.Provider
+
+export function useStudio(): Studio {
+  const studio = useContext(context)
+  if (studio === undefined) throw new Error('this part of the page stands outside of a workspace')
+  return studio
+}

@@ -1,0 +1,15 @@
+import { useMarks } from '../lib/place.ts'
+
+/** On a narrow screen list and details stand behind each other. */
+export function BackToList() {
+  const [, mark] = useMarks()
+  return (
+    <button
+      type="button"
+      className="quiet narrow-only back"
+      onClick={() => mark({ turn: undefined, step: undefined, op: undefined, past: undefined, file: undefined })}
+    >
+      ‹ Timeline
+    </button>
+  )
+}

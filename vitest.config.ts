@@ -3,10 +3,17 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   resolve: {
-    alias: { '@unturn/core': fileURLToPath(new URL('packages/core/src/index.ts', import.meta.url)) },
+    alias: {
+      '@unturn/core': fileURLToPath(new URL('packages/core/src/index.ts', import.meta.url)),
+      '@unturn/client': fileURLToPath(new URL('packages/client/src/index.ts', import.meta.url)),
+      '@unturn/server': fileURLToPath(new URL('packages/server/src/index.ts', import.meta.url)),
+      '@unturn/agents': fileURLToPath(new URL('packages/agents/src/index.ts', import.meta.url)),
+    },
   },
   test: {
     include: ['packages/*/src/**/*.test.ts', 'e2e/**/*.test.ts', 'scripts/**/*.test.ts'],
+    // Real agents take minutes, and must be installed first: npm run test:agents
+    exclude: ['**/node_modules/**', 'e2e/agents/**'],
     pool: 'forks',
     maxWorkers: 2,
     // The long fault runs (`npm run soak`) take as long as they take.

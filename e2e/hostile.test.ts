@@ -232,7 +232,8 @@ describe('journals', () => {
       expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining('damaged')])
       expect(project.files()).toEqual(before)
       expect(existsSync(join(project.base, 'x.txt'))).toBe(false)
-      expect(readdirSync(join(project.store, 'journal'))).toEqual(['damaged-1'])
+      expect(readdirSync(join(project.store, 'journal'))).toContain('damaged-1')
+      expect(existsSync(join(project.store, 'journal/current'))).toBe(false)
       // Nothing is lost: what the undo had replaced is in the store, and the turn can be undone.
       project.ask('undo', '--on-conflict', 'overwrite')
       expect(new Set(Object.values(project.files()))).toEqual(new Set(['old\n']))
@@ -346,7 +347,7 @@ describe('permissions', () => {
       expect(changes.map((change: Json) => change.path)).toEqual(['a.txt', 'b.txt', 'new.txt'])
       ask('undo')
       expect(project.files()).toEqual({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
-      expect(ask('doctor')).toEqual({ ok: true, findings: [] })
+      expect(ask('doctor')).toMatchObject({ ok: true, findings: [] })
     },
   )
 

@@ -56,7 +56,7 @@ test('[U20] [O2] [O5] gc says what would go, drops exactly that, and a dropped s
   })
   expect(project.files()).toEqual(before)
   expect(project.ask('undo').reverted).toHaveLength(1)
-  expect(project.ask('doctor')).toEqual({ ok: true, findings: [] })
+  expect(project.ask('doctor')).toMatchObject({ ok: true, findings: [] })
 })
 
 test('[U20] limits that make no sense are refused', () => {
@@ -120,7 +120,7 @@ test('[U23] [O6] purge takes a secret out of every object and leaves the file', 
   const undone = project.ask('undo')
   expect(undone.notUndone.skipped).toContainEqual({ path: 'secret.txt', reason: 'purged' })
   expect(project.files()).toEqual({ 'secret.txt': `${secret} 2\n`, 'a.txt': 'one\n' })
-  expect(project.ask('doctor')).toEqual({ ok: true, findings: [] })
+  expect(project.ask('doctor')).toMatchObject({ ok: true, findings: [] })
   expect(project.unturn(['purge'])).toMatchObject({ code: 2 })
   expect(project.unturn(['purge', '../outside'])).toMatchObject({ code: 1 })
 })
@@ -155,7 +155,7 @@ test('[U20] [O7] captures, undos and gcs that were killed leave nothing behind',
   }
   project.unturn(['gc'])
   expect(leftovers(project)).toEqual([])
-  expect(project.ask('doctor')).toEqual({ ok: true, findings: [] })
+  expect(project.ask('doctor')).toMatchObject({ ok: true, findings: [] })
   const { diskBytes } = project.ask('store')
   const onDisk = filesBelow(project.store).reduce((sum, path) => sum + lstatSync(path).size, 0)
   expect(Math.abs(diskBytes - onDisk)).toBeLessThan(100_000)
@@ -167,7 +167,7 @@ test('[U20] a turn is recorded while gc packs', async () => {
   const gcs = [project.start(['gc', '--keep-sessions', '2']), project.start(['gc'])]
   const turn = project.turn({ 'a.txt': '1\n', 'f0.bin': null }, { session: 'busy' })
   for (const { ended } of gcs) expect(await ended).toMatchObject({ code: 0 })
-  expect(project.ask('doctor')).toEqual({ ok: true, findings: [] })
+  expect(project.ask('doctor')).toMatchObject({ ok: true, findings: [] })
   expect(project.ask('undo', '--session', 'busy').reverted).toEqual([turn])
   expect(project.read('a.txt')).toBe('0\n')
 })

@@ -1,17 +1,14 @@
 /** kill -9 of the real command, at the n-th change of the disk and at random moments; then the next command. */
 
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Files, Project, type Ran } from './support.ts'
+import { changesOf, Kept, killed, leftovers, points } from './killing.ts'
+import type { Files } from './support.ts'
 
 const soak = process.env.UNTURN_SOAK !== undefined
 const patience = soak ? 3_600_000 : 180_000
-const killAt = fileURLToPath(new URL('kill-at.ts', import.meta.url))
 
 const count = 200
 const atFirst = many((at) => `file ${at}\n`)
@@ -24,65 +21,6 @@ function many(text: (at: number) => string | null): Files {
 const byTheAgent: Files = {
   ...many((at) => (at % 5 === 0 ? null : `file ${at}\nand more\n`)),
   ...Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`new/n${at}.txt`, `new ${at}\n`])),
-}
-
-/** A project in a state that is put back before every kill. */
-class Kept implements Disposable {
-  readonly project: Project
-  readonly #copy = mkdtempSync(join(tmpdir(), 'unturn-kept-'))
-
-  constructor(files: Files) {
-    this.project = new Project(files)
-  }
-
-  keep(): void {
-    execFileSync('cp', ['-a', `${this.project.base}/.`, this.#copy])
-  }
-
-  putBack(): void {
-    for (const name of ['store', 'project']) {
-      rmSync(join(this.project.base, name), { recursive: true, force: true })
-      execFileSync('cp', ['-a', join(this.#copy, name), this.project.base])
-    }
-  }
-
-  [Symbol.dispose](): void {
-    this.project[Symbol.dispose]()
-    rmSync(this.#copy, { recursive: true, force: true })
-  }
-}
-
-function killed(project: Project, args: readonly string[], at: number): Ran {
-  return project.unturn(args, {
-    env: { NODE_OPTIONS: `--import ${killAt}`, NODE_NO_WARNINGS: '1', KILL_AT: `${at}` },
-  })
-}
-
-/** How often the command changes the disk when nobody kills it. */
-function changesOf(project: Project, args: readonly string[]): number {
-  const ran = killed(project, args, 0)
-  if (ran.code !== 0) throw new Error(ran.stdout + ran.stderr)
-  return Number(/changes of the disk: (\d+)/.exec(ran.stderr)?.[1])
-}
-
-/** The first few, the last few, and some in between, where most of the work is the same again and again. */
-function points(total: number, between: number): readonly number[] {
-  if (soak) return Array.from({ length: total }, (_, at) => at + 1)
-  const spread = Array.from({ length: between }, (_, at) => Math.round(((at + 0.5) * total) / between))
-  return [...new Set([2, ...spread, total - 6, total - 2, total])].filter((at) => at >= 1 && at <= total)
-}
-
-function leftovers(project: Project): readonly string[] {
-  const inProject = Object.keys(project.files()).filter((path) => path.includes('.unturn'))
-  const inStore = ['journal', 'staging', 'scratch', 'objects.git', 'objects.git/objects/pack'].flatMap(
-    (folder) =>
-      readdirSync(join(project.store, folder))
-        .filter((name) =>
-          !['journal', 'staging', 'scratch'].includes(folder) ? name.startsWith('tmp') : true,
-        )
-        .map((name) => `${folder}/${name}`),
-  )
-  return [...inProject, ...inStore]
 }
 
 describe('moves', () => {
@@ -103,7 +41,7 @@ describe('moves', () => {
     const head = next.json.sessions[0].head
     expect(project.files(), what).toEqual(head === null ? old : { ...byTheAgentOnDisk })
     if (done) expect(head, what).toBeNull()
-    expect(project.ask('doctor'), what).toEqual({ ok: true, findings: [] })
+    expect(project.ask('doctor'), what).toMatchObject({ ok: true, findings: [] })
     expect(leftovers(project), what).toEqual([])
     expect(
       project.ask('log', '--ops').operations.filter((op: { kind: string }) => op.kind === 'user-edit'),
@@ -194,7 +132,7 @@ describe('recording', () => {
           changes.map((change: { path: string }) => change.path),
           what,
         ).toEqual(['a.txt', 'new.txt'])
-        expect(project.ask('doctor'), what).toEqual({ ok: true, findings: [] })
+        expect(project.ask('doctor'), what).toMatchObject({ ok: true, findings: [] })
         expect(leftovers(project), what).toEqual([])
         project.ask('undo')
         expect(project.files(), what).toEqual(old)
@@ -220,7 +158,7 @@ describe('recording', () => {
         project.turn({ 'a.txt': 'A\n' })
         project.ask('undo')
         expect(project.files(), what).toEqual(old)
-        expect(project.ask('doctor'), what).toEqual({ ok: true, findings: [] })
+        expect(project.ask('doctor'), what).toMatchObject({ ok: true, findings: [] })
         expect(leftovers(project), what).toEqual([])
       }
     },

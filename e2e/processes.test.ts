@@ -11,7 +11,7 @@ const soak = process.env.UNTURN_SOAK !== undefined
 const killAt = fileURLToPath(new URL('kill-at.ts', import.meta.url))
 
 function expectSound(project: Project): void {
-  expect(project.ask('doctor')).toEqual({ ok: true, findings: [] })
+  expect(project.ask('doctor')).toMatchObject({ ok: true, findings: [] })
 }
 
 /** Exit codes; of those that failed also what they said. */

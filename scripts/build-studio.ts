@@ -1,7 +1,16 @@
 /** Builds the page, unless what it is made of is the same as last time: the tests of the command line build, too. */
 
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join, relative } from 'node:path'
 
 const sources = ['packages/studio', 'packages/client/src', 'scripts/build-studio.ts']
@@ -56,7 +65,8 @@ function filesBelow(path: string): readonly string[] {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => {
       const below = join(path, entry.name)
-      if (entry.isDirectory()) return /^(dist(\.new)?|node_modules)$/.test(entry.name) ? [] : filesBelow(below)
+      if (entry.isDirectory())
+        return /^(dist(\.new)?|node_modules)$/.test(entry.name) ? [] : filesBelow(below)
       return /\.(md|test\.ts)$/.test(entry.name) ? [] : [below]
     })
 }

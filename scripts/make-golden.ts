@@ -1,6 +1,7 @@
 /**
  * Writes e2e/golden/format-N: a small store of today's format, and what the workspace looked like at every point.
  * For a new format only. A golden store that exists is never written again: it stands for the stores that people have.
+ * With a name, `format-N-NAME`: what that adds to a format that people already have. So far there is `review`.
  */
 
 import {
@@ -21,12 +22,16 @@ import {
   type GoldenTurn,
   placeOfStore,
   readTree,
+  reviewWords,
   writeTree,
 } from '../packages/core/src/testing/golden.ts'
 import { Fixture } from '../packages/core/src/testing/workspace.ts'
 import { relPathUnchecked, type SessionId, type TurnId } from '../packages/core/src/values.ts'
 
-const folder = fileURLToPath(new URL(`../e2e/golden/format-${storeFormat}`, import.meta.url))
+const part = process.argv[2]
+if (part !== undefined && part !== 'review') throw new Error(`there is no ${part} to make a golden store of`)
+const name = part === undefined ? `format-${storeFormat}` : `format-${storeFormat}-${part}`
+const folder = fileURLToPath(new URL(`../e2e/golden/${name}`, import.meta.url))
 if (existsSync(folder)) throw new Error(`${folder} exists, and golden stores are never edited`)
 process.umask(0o022)
 
@@ -147,17 +152,22 @@ const rolledBack = await w.workspace.rollback({ selection: { turns: [second] }, 
 if (rolledBack.op === undefined) throw new Error('nothing was rolled back')
 await w.workspace.rollback({ selection: { ops: [rolledBack.op] }, session: two as SessionId })
 
+const three = 'three'
+const sessions = part === 'review' ? [one, two, three] : [one, two]
+if (part === 'review') await underReview()
+
 const now = readTree(w.dir)
 mkdirSync(folder, { recursive: true })
 await putAway()
 const golden: GoldenStore = {
-  turns: [one, two].flatMap(turnsOf),
+  turns: sessions.flatMap(turnsOf),
   heads: Object.fromEntries(w.workspace.index.sessions().map(({ id, head }) => [id, head.turn])),
   operations: w.workspace.index
     .operations()
     .map(({ record }) => record.kind)
     .reverse(),
   now,
+  ...(part === 'review' ? { review: await reviewWords(w.workspace, three as SessionId) } : {}),
   undone: await undone(),
 }
 writeFileSync(join(folder, 'expected.json'), `${JSON.stringify(golden, undefined, 1)}\n`)
@@ -195,8 +205,57 @@ function turnsOf(session: string): readonly GoldenTurn[] {
   }))
 }
 
+/** Hunks: pending, accepted, rejected with a comment, taken back; and proposals, one of them contested. */
+async function underReview(): Promise<void> {
+  const session = three as SessionId
+  write('c.txt', lines())
+  write('e.txt', lines())
+  await turn(three, 'Much to look at', 'ok', [
+    {
+      act: () => {
+        write('c.txt', lines({ 1: 'three 1', 5: 'three 5', 9: 'three 9', 13: 'three 13', 17: 'three 17' }))
+        remove('e.txt')
+        write('f.txt', lines({ 3: 'three 3' }))
+        write('\xff\xfe name', '\0three\xfe')
+        chmodSync(at('run.sh'), 0o755)
+      },
+    },
+  ])
+  const idOf = async (path: string, nth: number): Promise<string> => {
+    const { files } = await w.workspace.review(session)
+    return files.find((file) => file.path === path)?.hunks[nth]?.id ?? ''
+  }
+  const accept = async (id: string) => w.workspace.accept({ session, selection: { hunks: [id] } })
+  const { turn: offering } = await w.workspace.beginTurn({ session, agent: 'golden-agent', prompt: 'Offer' })
+  befores.set(offering, readTree(w.dir))
+  for (const [path, text] of [
+    ['a.txt', readFileSync(at('a.txt'), 'latin1').replace('line 4\n', 'offered 4\n')],
+    ['offered.txt', 'offered\n'],
+    ['user.txt', 'the agent would change it\n'],
+  ] as const)
+    await w.workspace.propose({
+      turn: offering,
+      path: relPathUnchecked(path),
+      content: Buffer.from(text, 'latin1'),
+      group: 'both',
+    })
+  await w.workspace.endTurn(offering)
+  write('c.txt', readFileSync(at('c.txt'), 'latin1').replace('line 11\n', 'the user, line 11\n'))
+  write('user.txt', 'the user has changed it\n')
+  await accept(await idOf('c.txt', 0))
+  await w.workspace.reject({
+    session,
+    selection: { hunks: [await idOf('c.txt', 1)] },
+    comment: 'Not this one.',
+  })
+  const taken = await accept(await idOf('c.txt', 2))
+  await w.workspace.rollback({ selection: { ops: taken.ops }, session })
+  await accept(await idOf('offered.txt', 0))
+  afters.set(offering, readTree(w.dir))
+}
+
 async function undone(): Promise<Record<string, string>> {
-  for (const session of [two, one]) {
+  for (const session of sessions.toReversed()) {
     const outcome = await w.workspace.undo({ session: session as SessionId, turns: 99 })
     if (outcome.kind !== 'done') throw new Error(JSON.stringify(outcome))
   }

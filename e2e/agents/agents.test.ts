@@ -11,7 +11,7 @@ import { claudeCode } from './claude-code.ts'
 import { codex } from './codex.ts'
 import type { Driver } from './driver.ts'
 import { geminiCli } from './gemini-cli.ts'
-import { askOpencode, opencode } from './opencode.ts'
+import { askOpencode, opencode, opencodeWith } from './opencode.ts'
 import { findProgramFolder, pinned, pinnedAgents } from './pinned.ts'
 import { endTree, Place, running } from './place.ts'
 
@@ -29,12 +29,17 @@ function occurrences(text: string, of: string): number {
   return text.split(of).length - 1
 }
 
+/** As a command. No substitutions in it: Gemini CLI refuses those. */
+function waitFor(file: string): string {
+  return `timeout 30 sh -c 'while [ ! -e ${file} ]; do sleep 0.1; done'`
+}
+
 function healthOf(place: Place): Json {
   return place.ask('doctor').agents.find((one: Json) => one.agent === place.driver.agent)
 }
 
 async function until(holds: () => boolean, what: string): Promise<void> {
-  const end = Date.now() + 30_000
+  const end = Date.now() + 90_000
   while (!holds()) {
     if (Date.now() > end) throw new Error(`waited in vain for: ${what}`)
     await new Promise((next) => setTimeout(next, 50))
@@ -152,10 +157,7 @@ describe.skipIf(!isInstalled)(title, () => {
     await using place = await Place.open(driver, { 'a.txt': 'one\n' })
     const own = { do: 'shell', command: 'echo own > own.txt' } as const
     // A subagent of Codex works beside its parent, which has to wait for it.
-    const wait = {
-      do: 'shell',
-      command: 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do [ -e done.txt ] && break; sleep 0.5; done',
-    } as const
+    const wait = { do: 'shell', command: waitFor('done.txt') } as const
     place.scene(
       'delegate',
       [own],
@@ -211,8 +213,7 @@ describe.skipIf(!isInstalled)(title, () => {
     await using place = await Place.open(driver, { 'long.txt': `${long}\n` })
     // Each waits for the other in a command, so that every edit falls into a call of the other session.
     const mark = (name: string) => `touch ${join(place.base, name)}`
-    const wait = (name: string) =>
-      `for i in $(seq 100); do [ -e ${join(place.base, name)} ] && break; sleep 0.1; done`
+    const wait = (name: string) => waitFor(join(place.base, name))
     const edit = (scene: string, line: string) =>
       ({ do: 'edit', path: 'long.txt', old: `${line}\n`, new: `${line} by ${scene}\n` }) as const
     place.scene(
@@ -244,11 +245,11 @@ describe.skipIf(!isInstalled)(title, () => {
   test('[A306] what a background job writes within the turn is undone with it; what it writes later is recorded, and stays', async () => {
     await using place = await Place.open(driver, { 'a.txt': 'one\n' })
     const go = join(place.base, 'go')
-    const job = `echo early > early.txt; for i in $(seq 300); do [ -e ${go} ] && break; sleep 0.1; done; echo late > late.txt`
+    const job = `echo early > early.txt; ${waitFor(go)}; echo late > late.txt`
     place.scene(
       'background',
       [{ do: 'background', command: job }],
-      [{ do: 'shell', command: 'while [ ! -e early.txt ]; do sleep 0.1; done' }],
+      [{ do: 'shell', command: waitFor('early.txt') }],
     )
     const { ended } = place.begin('background')
     await place.turnOf('background')
@@ -305,7 +306,8 @@ describe.skipIf(!isInstalled)(title, () => {
   test.runIf(agent === 'opencode')(
     '[A310] the own revert of OpenCode is a turn of its own, and not an edit of the user; it can be undone',
     async () => {
-      await using place = await Place.open(driver, { 'a.txt': 'one\n' })
+      const itsOwn = opencodeWith({ snapshots: true, indexes: false })
+      await using place = await Place.open(itsOwn, { 'a.txt': 'one\n' })
       place.scene('written', [{ do: 'write', path: 'new.txt', text: 'new\n' }])
       const turn = await place.play('written')
       await askOpencode(place, `/session/${turn.session}/revert`, { messageID: turn.message })

@@ -42,14 +42,18 @@ function addressOf(child: ChildProcess): Promise<string> {
 }
 
 /** One call of its server. */
-export async function askOpencode(place: Place, path: string, body?: object): Promise<unknown> {
-  const url = await serverOf(place).url
+export function askOpencode(place: Place, path: string, body?: object): Promise<unknown> {
+  return ask(place, serverOf(place), path, body)
+}
+
+async function ask(place: Place, served: Served, path: string, body?: object): Promise<unknown> {
+  const url = await served.url
   const response = await fetch(`${url}${path}?directory=${encodeURIComponent(place.dir)}`, {
     method: body === undefined ? 'GET' : 'POST',
     ...(body === undefined
       ? {}
       : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(60_000),
+    signal: AbortSignal.timeout(300_000),
   })
   const text = await response.text()
   if (!response.ok) throw new Error(`OpenCode answered ${response.status} to ${path}: ${text}`)
@@ -57,10 +61,11 @@ export async function askOpencode(place: Place, path: string, body?: object): Pr
 }
 
 async function converse(place: Place, text: string, session: string | undefined): Promise<Ended> {
-  const { child } = serverOf(place)
+  const served = serverOf(place)
+  const { child } = served
   try {
-    const id = session ?? ((await askOpencode(place, '/session', { title: 'a test' })) as { id: string }).id
-    const answer = await askOpencode(place, `/session/${id}/message`, { parts: [{ type: 'text', text }] })
+    const id = session ?? ((await ask(place, served, '/session', { title: 'a test' })) as { id: string }).id
+    const answer = await ask(place, served, `/session/${id}/message`, { parts: [{ type: 'text', text }] })
     return { code: 0, output: JSON.stringify(answer) }
   } catch (error) {
     // It was ended in the middle, as the test wanted: the next prompt is for a server that lives.
@@ -70,24 +75,21 @@ async function converse(place: Place, text: string, session: string | undefined)
   }
 }
 
+export interface OpencodeOptions {
+  /** It keeps snapshots of its own for its own revert, and is quicker without. */
+  readonly snapshots: boolean
+  /** It keeps an index of all files of its own, and is quicker without. */
+  readonly indexes: boolean
+}
+
+export function opencodeWith(options: OpencodeOptions): Driver {
+  return { ...opencode, env: (place) => environment(place, options) }
+}
+
 export const opencode: Driver = {
   agent: 'opencode',
   prepare: () => {},
-  env: (place) => ({
-    XDG_DATA_HOME: `${place.home}/data`,
-    XDG_CACHE_HOME: `${place.home}/cache`,
-    XDG_STATE_HOME: `${place.home}/state`,
-    OPENCODE_CONFIG_CONTENT: JSON.stringify(config(place)),
-    OPENCODE_DISABLE_AUTOUPDATE: '1',
-    OPENCODE_DISABLE_MODELS_FETCH: '1',
-    OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
-    OPENCODE_DISABLE_SHARE: '1',
-    OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
-    OPENCODE_DISABLE_CLAUDE_CODE: '1',
-    // It would fetch its plugin package at the start, and wait for it.
-    npm_config_registry: 'http://127.0.0.1:9/',
-    npm_config_fetch_retries: '0',
-  }),
+  env: (place) => environment(place, { snapshots: false, indexes: false }),
   start: (place, { text, session }) => {
     const { child } = serverOf(place)
     if (child.pid === undefined) throw new Error('OpenCode did not start')
@@ -127,9 +129,30 @@ export const opencode: Driver = {
   },
 }
 
-function config({ model }: Place): object {
+function environment(place: Place, options: OpencodeOptions): Readonly<Record<string, string>> {
+  return {
+    XDG_DATA_HOME: `${place.home}/data`,
+    XDG_CACHE_HOME: `${place.home}/cache`,
+    XDG_STATE_HOME: `${place.home}/state`,
+    OPENCODE_CONFIG_CONTENT: JSON.stringify(config(place, options)),
+    OPENCODE_DISABLE_AUTOUPDATE: '1',
+    OPENCODE_DISABLE_MODELS_FETCH: '1',
+    OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+    OPENCODE_DISABLE_SHARE: '1',
+    OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER: '1',
+    OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    OPENCODE_DISABLE_CLAUDE_CODE: '1',
+    // It would fetch its plugin package at the start, and wait for it.
+    npm_config_registry: 'http://127.0.0.1:9/',
+    npm_config_fetch_retries: '0',
+    ...(options.indexes ? {} : { OPENCODE_DISABLE_FFF: '1' }),
+  }
+}
+
+function config({ model }: Place, { snapshots }: OpencodeOptions): object {
   return {
     autoupdate: false,
+    snapshot: snapshots,
     share: 'disabled',
     lsp: false,
     formatter: false,

@@ -29,8 +29,11 @@ export class Place extends Project implements AsyncDisposable {
     this.#scenes = scenes
   }
 
-  /** A git repository with these files; all agents that are installed are attached, as a user would do it. */
-  static async open(driver: Driver, files: Files): Promise<Place> {
+  /**
+   * A git repository with these files; all agents that are installed are attached, as a user would do it.
+   * `alone`: without Unturn.
+   */
+  static async open(driver: Driver, files: Files, how: { readonly alone?: boolean } = {}): Promise<Place> {
     const scenes = new Map<string, readonly Reply[]>()
     const model = await ModelServer.start({ scene: (name) => scenes.get(name) })
     const place = new Place(driver, files, model, scenes)
@@ -38,6 +41,7 @@ export class Place extends Project implements AsyncDisposable {
     place.git('add', '-A')
     place.git('commit', '-q', '-m', 'start')
     driver.prepare(place)
+    if (how.alone === true) return place
     const { code, stdout, stderr } = place.unturn(['init', '--yes'], { env: { PATH: pathWithAgents() } })
     if (code !== 0) throw new Error(`unturn init ended with ${code}: ${stdout}${stderr}`)
     return place

@@ -13,12 +13,17 @@ interface Violation {
 }
 
 export async function violations(page: Page): Promise<readonly string[]> {
-  await page.evaluate(source)
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(source)
   const found = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run: (options: object) => Promise<{ violations: Violation[] }> } }
+    const { axe } = globalThis as unknown as {
+      axe: { run: (options: object) => Promise<{ violations: Violation[] }> }
+    }
     return (await axe.run({ resultTypes: ['violations'] })).violations
   })
   return found.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, failureSummary = '' }) => `${id}: ${html.slice(0, 160)} ${failureSummary.replace(/\s+/g, ' ').slice(0, 260)}`),
+    nodes.map(
+      ({ html, failureSummary = '' }) =>
+        `${id}: ${html.slice(0, 160)} ${failureSummary.replace(/\s+/g, ' ').slice(0, 260)}`,
+    ),
   )
 }

@@ -141,11 +141,18 @@ export class Place implements AsyncDisposable {
   }
 
   /** The scripted agent: one turn, step by step. */
-  async turn(prompt: string, steps: readonly StepWish[], agent = 'claude', session = 'chat-1'): Promise<string> {
+  async turn(
+    prompt: string,
+    steps: readonly StepWish[],
+    agent = 'claude',
+    session = 'chat-1',
+  ): Promise<string> {
     const turn = await this.workspace.session(session, { agent }).begin({ prompt })
     for (const { files, command } of steps) {
       const how =
-        command === undefined ? { tool: 'Edit', paths: Object.keys(files) } : { tool: 'Bash', paths: [], command }
+        command === undefined
+          ? { tool: 'Edit', paths: Object.keys(files) }
+          : { tool: 'Bash', paths: [], command }
       await turn.step(how, () => this.write(files))
     }
     await turn.end()

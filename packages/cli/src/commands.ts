@@ -35,6 +35,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   watch: async () => (await import('./commands/watch.ts')).watchCommand,
   serve: async () => (await import('./commands/serve.ts')).serveCommand,
   studio: async () => (await import('./commands/serve.ts')).studioCommand,
+  mcp: async () => (await import('./commands/mcp.ts')).mcpCommand,
   doctor: async () => (await import('./commands/store.ts')).doctorCommand,
   completion: async () => (await import('./commands/completion.ts')).completionCommand,
 }

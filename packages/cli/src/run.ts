@@ -81,7 +81,7 @@ function checkWords(command: Command, args: Args): void {
 }
 
 function tell(thrown: unknown, wantsJson: boolean, terminal: Terminal): number {
-  const error = thrown instanceof UsageError ? usageError(thrown) : asUnturnError(thrown)
+  const error = failureOf(thrown)
   if (wantsJson) terminal.json(errorJson(error))
   else tellPlainly(error, terminal)
   if (process.env.UNTURN_DEBUG !== undefined && thrown instanceof Error)
@@ -93,6 +93,11 @@ function tellPlainly(error: UnturnError, terminal: Terminal): void {
   process.stderr.write(`${terminal.style('red', 'unturn:')} ${visible(error.message)}\n`)
   for (const line of conflictLines(error, terminal)) process.stderr.write(`${line}\n`)
   if (error.hint !== '') process.stderr.write(`${visible(error.hint)}\n`)
+}
+
+/** Whatever was thrown, as what people and programs are told. */
+export function failureOf(thrown: unknown): UnturnError {
+  return thrown instanceof UsageError ? usageError(thrown) : asUnturnError(thrown)
 }
 
 function usageError({ message }: UsageError): UnturnError {

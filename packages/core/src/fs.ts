@@ -28,8 +28,11 @@ export interface Fs {
   lstat(path: AbsPath): FileStat | undefined
   /** Refuses a link with ELOOP: it may lead out of the workspace. Find out where it leads first. */
   readFile(path: AbsPath): Buffer
-  /** `length` bytes from `position`; fewer at the end of the file. */
-  readPart(path: AbsPath, position: number, length: number): Buffer
+  /**
+   * `length` bytes from `position`; fewer at the end of the file. They may lie in `into`: who reads a large file in
+   * pieces need not ask for new memory each time.
+   */
+  readPart(path: AbsPath, position: number, length: number, into?: Buffer): Buffer
   readLink(path: AbsPath): ByteString
   /** Names only, in no order. */
   readFolder(path: AbsPath): readonly ByteString[]

@@ -414,3 +414,25 @@ test('[V112] pending hunks are listed, accepted, rejected and proposed', async (
   expect(readFileSync(s.pathOf('bin.dat'))).toEqual(Buffer.from([0, 1, 2]))
   expect((await s.client.files()).entries.map(({ path }) => path)).not.toContain('b.txt')
 })
+
+test('[V113] a choice for each file in conflict, whole sides, diffs without whitespace, and prompts beside changes', async () => {
+  await using s = await served({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
+  const { turn } = await s.turn('Shout', { 'a.txt': 'A\n', 'b.txt': '  b\n' })
+  expect((await s.client.show(turn)).patch).toContain('+  b')
+  expect((await s.client.show(turn, { whitespace: 'ignore' })).patch).not.toContain('+  b')
+  expect((await s.client.diff({ from: turn, whitespace: 'ignore' })).patch).not.toContain('+  b')
+  expect((await s.client.changes()).prompts).toEqual({ [turn]: 'Shout' })
+
+  s.write({ 'a.txt': 'A, mine\n', 'b.txt': '  b, mine\n' })
+  const open = await s.client.undo({ dryRun: true, sides: true, choices: { 'a.txt': 'keep' } })
+  expect(open.kind).toBe('conflicts')
+  expect(open.conflicts.map(({ versions }) => versions)).toEqual([
+    { base: 'A\n', ours: 'A, mine\n', theirs: 'a\n' },
+    { base: '  b\n', ours: '  b, mine\n', theirs: 'b\n' },
+  ])
+  const choices = { 'a.txt': 'keep', 'b.txt': 'overwrite' } as const
+  const selection = { turns: [turn] }
+  const plan = await s.client.rollback({ dryRun: true, choices, selection })
+  expect((await s.client.applyPlan(plan.plan ?? '')).kind).toBe('done')
+  expect(['a.txt', 'b.txt'].map((name) => readFileSync(s.pathOf(name), 'utf8'))).toEqual(['A, mine\n', 'b\n'])
+})

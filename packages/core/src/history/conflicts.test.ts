@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
+import { textOfBytes } from '../errors.ts'
 import { workspace } from '../testing/workspace.ts'
+import type { RelPath } from '../values.ts'
+import { openWorkspace } from '../workspace.ts'
+import type { OnConflict } from './enact.ts'
+import { patchOfTurn } from './views.ts'
 
 test('[H252] a conflict names the later turn that stands on what would be taken out', async () => {
   await using w = await workspace({ 'a.txt': '1\n2\n3\n4\n5\n' })
@@ -32,4 +37,78 @@ test('[H253] a plan comes with the diff that it would make to the files', async 
   const { patch } = await w.undo({ dryRun: true })
   expect(patch).toContain('-TWO\n+2\n 3\n mine\n')
   expect(patch).toContain('deleted file mode 100644')
+})
+
+test('[H360] [P3] each file of a conflict gets what was chosen for it', async () => {
+  await using w = await workspace({ 'a.txt': 'a\n', 'b.txt': 'b\n', 'c.txt': 'c\n', 'd.txt': 'd\n' })
+  await w.turn('shout', { 'a.txt': 'A\n', 'b.txt': 'B\n', 'c.txt': 'C\n', 'd.txt': 'D\n' })
+  w.userWrites({ 'a.txt': 'A mine\n', 'b.txt': 'B mine\n', 'c.txt': 'C mine\n' })
+  const choices = new Map([
+    ['a.txt', 'keep'],
+    ['b.txt', 'overwrite'],
+    ['c.txt', 'markers'],
+  ] as [RelPath, OnConflict][])
+  const open = await w.undo({ choices: new Map([...choices].slice(0, 2)) })
+  expect(open.kind).toBe('conflicts')
+  expect((await w.files())['d.txt']).toBe('D\n')
+
+  expect((await w.undo({ choices })).kind).toBe('done')
+  const { 'c.txt': marked, ...files } = await w.files()
+  expect(files).toEqual({ 'a.txt': 'A mine\n', 'b.txt': 'b\n', 'd.txt': 'd\n' })
+  expect(String(marked)).toMatch(/^<{7} .*\nC mine\n={7}\nc\n>{7} /)
+})
+
+test('[H360] a rollback takes choices, too, beside one for all others', async () => {
+  await using w = await workspace({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
+  const { turn } = await w.turn('shout', { 'a.txt': 'A\n', 'b.txt': 'B\n' })
+  w.userWrites({ 'a.txt': 'A mine\n', 'b.txt': 'B mine\n' })
+  const choices = new Map([['a.txt', 'keep']] as [RelPath, OnConflict][])
+  await w.workspace.rollback({
+    session: w.session,
+    selection: { turns: [turn] },
+    onConflict: 'overwrite',
+    choices,
+  })
+  expect(await w.files()).toEqual({ 'a.txt': 'A mine\n', 'b.txt': 'b\n' })
+})
+
+test('[H361] a conflict comes with base, ours and theirs where somebody asks for them', async () => {
+  await using w = await workspace({ 'a.txt': '1\n2\n3\n' })
+  await w.turn('edit', { 'a.txt': '1\nTWO\n3\n' })
+  w.userWrites({ 'a.txt': '1\nmine\n3\n' })
+  const { conflicts } = await w.undo({ sides: true })
+  const versions = { base: '1\nTWO\n3\n', ours: '1\nmine\n3\n', theirs: '1\n2\n3\n' }
+  expect(conflicts.map((conflict) => conflict.versions)).toEqual([versions])
+  expect((await w.undo()).conflicts[0]).not.toHaveProperty('versions')
+})
+
+test('[H362] a diff without spaces has the lines that say something else', async () => {
+  await using w = await workspace({ 'a.txt': 'one\ntwo\n' })
+  const { turn } = await w.turn('indent', { 'a.txt': '  one\ntwo!\n' })
+  const patch = async (ignoreWhitespace: boolean) =>
+    String(await patchOfTurn(w.workspace.engine, turn, { ignoreWhitespace })).match(/^[-+][^-+].*$/gm)
+  expect(await patch(false)).toEqual(['-one', '-two', '+  one', '+two!'])
+  expect(await patch(true)).toEqual(['-two', '+two!'])
+})
+
+test('[H363] the turns of a session are read anew after every write, also by another process and after one that failed', async () => {
+  await using w = await workspace({ 'a.txt': 'a\n' })
+  await w.turn('first', { 'a.txt': 'b\n' })
+  const { index } = w.workspace
+  const ids = () => index.turns(w.session).map(({ id }) => id)
+  expect(ids()).toHaveLength(1)
+  expect(index.turns(w.session)).toBe(index.turns(w.session))
+  await w.turn('second', { 'a.txt': 'c\n' })
+  expect(ids()).toHaveLength(2)
+  const failing = () =>
+    index.atomically(() => {
+      index.clear()
+      expect(ids()).toEqual([])
+      throw new Error('no')
+    })
+  expect(failing).toThrow('no')
+  expect(ids()).toHaveLength(2)
+  await using another = await openWorkspace(textOfBytes(w.workspace.root), { env: w.env, explicit: true })
+  await another.beginTurn({ session: w.session, agent: 'another' })
+  expect(ids()).toHaveLength(3)
 })

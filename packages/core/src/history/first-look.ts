@@ -74,17 +74,23 @@ export class FirstLook {
     const plain = this.#plain
     const sizes = await sizesOf(this.#engine, plain)
     const isBorrowed = (file: number) => sizes[file] === plain.stats[file * 4]
-    const hasAll = sizes.every((_, file) => isBorrowed(file))
+    const hasAll = isAll(sizes.length, isBorrowed)
     const files = hasAll ? plain : plainFilesThat(plain, isBorrowed)
     const lacking = hasAll ? noFiles : plainFilesThat(plain, (file) => !isBorrowed(file))
     const tree = treeOfFiles(this.#batch, files)
     const state = stateOf(tree, this.#attrs, (bytes) => this.#batch.blob(bytes))
     const known = { state, skipped: new Map(), skippedBlob: this.#batch.blob(Buffer.alloc(0)) }
-    const folders = new Set(this.#engine.stat.cache.knownFolders())
+    const folders = this.#engine.stat.cache.knownFolders()
     for (const [, path] of pathsOf(lacking))
       for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) folders.delete(folder)
     return { known, files, folders, sizeOf: sizesById(plain, sizes), lacking }
   }
+}
+
+/** A loop, since `every` of a typed array calls its function from outside, 100,000 times. */
+function isAll(count: number, isIn: (file: number) => boolean): boolean {
+  for (let file = 0; file < count; file += 1) if (!isIn(file)) return false
+  return true
 }
 
 /** As the scan saw it: its stat was the one in the index, and its permission bits were the usual ones. */

@@ -7,6 +7,7 @@ import {
   placeOfStore,
   putStore,
   readTree,
+  reviewWords,
   writeTree,
 } from '../testing/golden.ts'
 import { Fixture } from '../testing/workspace.ts'
@@ -41,7 +42,29 @@ function shownTurn(w: Fixture, id: string): Omit<GoldenTurn, 'before' | 'after'>
   return { id, session, parent: turn.parent.turn, prompt, status, changes }
 }
 
+// The last first, as they were when the store was made.
+function inUndoOrder({ heads }: GoldenStore): readonly string[] {
+  const sessions = Object.keys(heads)
+  return sessions.includes('three') ? ['three', ...sessions.filter((name) => name !== 'three')] : sessions
+}
+
 for (const format of formats) {
+  test(`[R221] what is under review in the store of ${format} is as it was, and can be decided`, {
+    skip,
+  }, async (context) => {
+    const { w, golden } = await opened(format)
+    await using _ = w
+    if (golden.review === undefined) return context.skip('no review was in there')
+    const session = 'three' as SessionId
+    expect(await reviewWords(w.workspace, session)).toEqual(golden.review)
+    const decided = await w.workspace.reject({ session, selection: {}, onConflict: 'keep' })
+    expect(decided.kind).toBe('done')
+    for (const op of decided.ops.toReversed())
+      await w.workspace.rollback({ selection: { ops: [op] }, session })
+    expect(readTree(w.dir)).toEqual(golden.now)
+    expect(await reviewWords(w.workspace, session)).toEqual(golden.review)
+  })
+
   test(`[H170] the store of ${format} opens, its index is rebuilt, and every turn is shown`, {
     skip,
   }, async () => {
@@ -82,10 +105,10 @@ for (const format of formats) {
   test(`[H172] every turn in the store of ${format} can be undone`, { skip }, async () => {
     const { w, golden } = await opened(format)
     await using _ = w
-    for (const session of Object.keys(golden.heads))
+    for (const session of inUndoOrder(golden))
       await w.workspace.undo({ session: session as SessionId, turns: 99 })
     expect(readTree(w.dir)).toEqual(golden.undone)
-    for (const session of Object.keys(golden.heads).reverse())
+    for (const session of inUndoOrder(golden).toReversed())
       await w.workspace.redo({ session: session as SessionId, turns: 99 })
     expect(readTree(w.dir)).toEqual(golden.now)
   })

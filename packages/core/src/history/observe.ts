@@ -78,7 +78,7 @@ export async function observe(
   const batch = engine.objects.newBatch()
   const first = last === undefined ? new FirstLook(engine, batch) : undefined
   const hasSameFolders = last !== undefined && alignCache(engine, last.state)
-  const cached = hasSameFolders ? undefined : new Map(engine.stat.cache.folders())
+  const cached = hasSameFolders || last === undefined ? undefined : new Map(engine.stat.cache.folders())
   const looked = await engine.scanner.scan(engine.stat.cache, engine.user.rules(), {
     named,
     ...optional('dirty', dirty),

@@ -52,7 +52,9 @@ export function eraseFromHistory(engine: Engine, paths: readonly RelPath[], lock
     operations += kept.filter(({ tree }, at) => tree !== trees[at]).length
     log.rewrite(session, kept, batch, lock)
   }
+  // What was deleted stays in the index's file, and in its write-ahead log, until both are written anew.
   log.index.forgetReviews()
+  log.index.shrink()
   forgetStats(engine, paths, newest?.after.tree)
   return { operations, blobs: eraser.blobs }
 }

@@ -222,6 +222,7 @@ export class IndexDb implements Disposable {
       return result
     } catch (error) {
       this.#database.exec('rollback')
+      this.#turnsRead = { version: '', of: new Map() } // SQLite goes on counting what it has taken back
       throw error
     }
   }

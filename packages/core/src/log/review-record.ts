@@ -25,6 +25,8 @@ export interface PendingPath {
    * edits are folded into the baseline there; with a new file under that name they would be nobody's.
    */
   readonly alone?: { readonly entry: Entry }
+  /** The name before a rename that was accepted: what is purged there has to go from here as well. */
+  readonly formerly?: RelPath
 }
 
 /** A path before and after its baseline moved. */
@@ -38,6 +40,7 @@ export interface Ends {
     readonly from: RelPath
     readonly alone?: { readonly entry: Entry }
   }
+  readonly formerly?: RelPath
 }
 
 /** How the baseline of some paths moved with an operation: its inverse moves it back. */
@@ -51,12 +54,22 @@ export interface BaselineMove {
   readonly proposals?: readonly ProposalMove[]
   /** Hunks that it rejected. */
   readonly rejected?: readonly string[]
+  /** Numbers of hunks that were alike, as they were before: taken back, each hunk has its old one again. */
+  readonly known?: ReadonlyMap<RelPath, readonly KnownHunk[]>
 }
 
 /** What was accepted when a step of the session began, where that was not what the files had. Undo asks for it. */
 export interface StepBaseline {
   readonly op: OpId
-  readonly paths: ReadonlyMap<RelPath, { readonly entry: Entry }>
+  readonly paths: ReadonlyMap<RelPath, BaselineThen>
+}
+
+export interface BaselineThen {
+  readonly entry: Entry
+  /** For a renamed file: the name under which it was accepted. */
+  readonly from?: RelPath
+  /** The agent's own version, where the user had edited inside. */
+  readonly undisputed?: { readonly entry: Entry }
 }
 
 /** A proposal that came, went or shrank. */
@@ -81,6 +94,8 @@ export interface Proposal {
 export interface Rejection {
   readonly hunk: string
   readonly path: RelPath
+  /** The name under which the file was accepted, where the agent had renamed it. */
+  readonly from?: RelPath
   readonly turns: readonly TurnId[]
   readonly comment?: string
   readonly removed: string
@@ -150,7 +165,8 @@ export function blobsOf(state: ReviewState): ReadonlySet<BlobId> {
         add(proposal?.content)
       }
   }
-  for (const { paths } of state.steps) for (const { entry } of paths.values()) add(entry)
+  for (const { paths } of state.steps)
+    for (const { entry, undisputed } of paths.values()) for (const one of [entry, undisputed?.entry]) add(one)
   for (const { base, content } of state.proposals) {
     add(base)
     add(content)
@@ -181,21 +197,24 @@ export function readReview(objects: Objects, tree: TreeId): ReviewState {
 
 /** The state as if these paths had never been reviewed: for purge. */
 export function reviewWithout(state: ReviewState, isGone: (path: RelPath) => boolean): ReviewState {
-  const stays = ({ path }: { readonly path: RelPath }) => !isGone(path)
-  const kept = <T>(map: ReadonlyMap<RelPath, T>) => new Map([...map].filter(([path]) => !isGone(path)))
+  const stays = ({ path, from }: { readonly path: RelPath; readonly from?: RelPath }) =>
+    !isGone(path) && (from === undefined || !isGone(from))
+  const kept = <T>(map: ReadonlyMap<RelPath, T>, from: (one: T) => RelPath | undefined = () => undefined) =>
+    new Map([...map].filter(([path, one]) => stays({ path, ...optional('from', from(one)) })))
   return {
     ...state,
-    pending: kept(state.pending),
+    pending: kept(state.pending, ({ from, formerly }) => from ?? formerly),
     known: kept(state.known),
     moves: state.moves.map((move) => ({
       ...move,
-      paths: kept(move.paths),
+      paths: kept(move.paths, ({ renamed, formerly }) => renamed?.from ?? formerly),
+      ...optional('known', move.known && kept(move.known)),
       ...optional(
         'proposals',
         move.proposals?.filter(({ before, after }) => [before, after].every((one) => !one || stays(one))),
       ),
     })),
-    steps: state.steps.map(({ op, paths }) => ({ op, paths: kept(paths) })),
+    steps: state.steps.map(({ op, paths }) => ({ op, paths: kept(paths, ({ from }) => from) })),
     proposals: state.proposals.filter(stays),
     rejections: state.rejections.filter(stays),
   }
@@ -206,20 +225,23 @@ export function reviewWithout(state: ReviewState, isGone: (path: RelPath) => boo
 export function serializeReview(state: ReviewState): string {
   return JSON.stringify({
     version: 1,
-    pending: [...state.pending].map(([path, { baseline, undisputed, from, alone }]) => ({
+    pending: [...state.pending].map(([path, { baseline, undisputed, from, alone, formerly }]) => ({
       path: textOfBytes(path),
-      ...optional('from', from === undefined ? undefined : textOfBytes(from)),
+      ...optional('from', maybeText(from)),
+      ...optional('formerly', maybeText(formerly)),
       ...optional('baseline', baseline),
       ...optional('undisputed', undisputed),
       ...optional('alone', alone),
     })),
-    known: [...state.known].map(([path, hunks]) => ({ path: textOfBytes(path), hunks })),
-    moves: state.moves.map(({ paths, proposals, only, ...move }) => ({
+    known: knownJson(state.known),
+    moves: state.moves.map(({ paths, proposals, only, known, ...move }) => ({
       ...move,
+      ...optional('known', known && knownJson(known)),
       ...optional('only', only?.map(textOfBytes)),
-      paths: [...paths].map(([path, { renamed, ...ends }]) => ({
+      paths: [...paths].map(([path, { renamed, formerly, ...ends }]) => ({
         path: textOfBytes(path),
         ...ends,
+        ...optional('formerly', maybeText(formerly)),
         ...optional('renamed', renamed && { ...renamed, from: textOfBytes(renamed.from) }),
       })),
       ...optional(
@@ -233,16 +255,30 @@ export function serializeReview(state: ReviewState): string {
     })),
     steps: state.steps.map(({ op, paths }) => ({
       op,
-      paths: [...paths].map(([path, baseline]) => ({ path: textOfBytes(path), ...baseline })),
+      paths: [...paths].map(([path, { entry, from, undisputed }]) => ({
+        path: textOfBytes(path),
+        entry,
+        ...optional('undisputed', undisputed),
+        ...optional('from', maybeText(from)),
+      })),
     })),
     proposals: state.proposals.map(withTextPath),
     rejections: state.rejections.map((one) => ({
       ...withTextPath(one),
+      ...optional('from', maybeText(one.from)),
       removed: textOfBytes(one.removed),
       added: textOfBytes(one.added),
     })),
     ...optional('committed', state.committed),
   })
+}
+
+function knownJson(known: ReviewState['known']): readonly object[] {
+  return [...known].map(([path, hunks]) => ({ path: textOfBytes(path), hunks }))
+}
+
+function maybeText(path: RelPath | undefined): string | undefined {
+  return path === undefined ? undefined : textOfBytes(path)
 }
 
 function withTextPath<T extends { readonly path: RelPath }>(one: T): Omit<T, 'path'> & { path: string } {
@@ -253,7 +289,7 @@ export function parseReview(json: string): ReviewState {
   const shape = Shape.parse(json, 'state.json')
   return {
     pending: new Map(shape.objects('pending').map((one) => [pathIn(one), pendingOf(one)])),
-    known: new Map(shape.objects('known').map((one) => [pathIn(one), one.objects('hunks').map(knownOf)])),
+    known: knownIn(shape),
     moves: shape.objects('moves').map(moveOf),
     steps: shape.has('steps') ? shape.objects('steps').map(stepOf) : [],
     proposals: shape.objects('proposals').map(proposalOf),
@@ -262,18 +298,27 @@ export function parseReview(json: string): ReviewState {
   }
 }
 
+function knownIn(shape: Shape): ReviewState['known'] {
+  return new Map(shape.objects('known').map((one) => [pathIn(one), one.objects('hunks').map(knownOf)]))
+}
+
 function pathIn(shape: Shape): RelPath {
   return pathOf(shape.text('path'))
 }
 
 function pendingOf(shape: Shape): PendingPath {
-  const from = shape.maybeText('from')
   return {
-    ...optional('from', from === undefined ? undefined : pathOf(from)),
+    ...optional('from', maybePath(shape, 'from')),
+    ...optional('formerly', maybePath(shape, 'formerly')),
     baseline: entryOf(shape.maybeObject('baseline')),
     ...optional('undisputed', maybeEntry(shape, 'undisputed')),
     ...optional('alone', maybeEntry(shape, 'alone')),
   }
+}
+
+function maybePath(shape: Shape, key: string): RelPath | undefined {
+  const text = shape.maybeText(key)
+  return text === undefined ? undefined : pathOf(text)
 }
 
 /** An entry that may be known to be nothing, or not be known at all. */
@@ -309,12 +354,15 @@ function moveOf(shape: Shape): BaselineMove {
       shape.has('proposals') ? shape.objects('proposals').map(proposalMoveOf) : undefined,
     ),
     ...optional('rejected', shape.has('rejected') ? shape.texts('rejected') : undefined),
+    ...optional('known', shape.has('known') ? knownIn(shape) : undefined),
   }
 }
 
 function stepOf(shape: Shape): StepBaseline {
   const paths = shape.objects('paths').map((one) => {
-    return [pathIn(one), { entry: entryOf(one.maybeObject('entry')) }] as const
+    const entry = entryOf(one.maybeObject('entry'))
+    const undisputed = optional('undisputed', maybeEntry(one, 'undisputed'))
+    return [pathIn(one), { entry, ...optional('from', maybePath(one, 'from')), ...undisputed }] as const
   })
   return { op: shape.text('op') as OpId, paths: new Map(paths) }
 }
@@ -325,6 +373,7 @@ function endsOf(shape: Shape): Ends {
   return {
     ...sidesOf(shape),
     ...optional('agents', agents && sidesOf(agents)),
+    ...optional('formerly', maybePath(shape, 'formerly')),
     ...optional(
       'renamed',
       renamed && { from: pathOf(renamed.text('from')), ...optional('alone', maybeEntry(renamed, 'alone')) },
@@ -346,6 +395,20 @@ function proposalMoveOf(shape: Shape): ProposalMove {
     ...optional('before', side('before')),
     ...optional('after', side('after')),
   }
+}
+
+/** The numbers with those that a move is taken back with. */
+export function knownAgain(
+  known: ReviewState['known'],
+  back: ReviewState['known'] = new Map(),
+): ReviewState['known'] {
+  const all = new Map(known)
+  for (const [path, hunks] of back) {
+    const isBack = new Set(hunks.map(({ fingerprint, ordinal }) => `${fingerprint} ${ordinal}`))
+    const others = (known.get(path) ?? []).filter((one) => !isBack.has(`${one.fingerprint} ${one.ordinal}`))
+    all.set(path, [...others, ...hunks])
+  }
+  return all
 }
 
 /** What became of the proposals. */
@@ -387,6 +450,7 @@ function rejectionOf(shape: Shape): Rejection {
   return {
     hunk: shape.text('hunk'),
     path: pathIn(shape),
+    ...optional('from', maybePath(shape, 'from')),
     turns: shape.texts('turns') as readonly TurnId[],
     ...optional('comment', shape.maybeText('comment')),
     removed: bytesOfText(shape.text('removed')),

@@ -18,6 +18,7 @@ export function endsBetween(was: Moment, is: Moment): Ends {
     after: baselineIn(is),
     ...optional('agents', isMixed ? { before: agentsIn(was), after: agentsIn(is) } : undefined),
     ...optional('renamed', from === undefined ? undefined : { from, ...optional('alone', alone) }),
+    ...optional('formerly', was.pending?.formerly ?? is.pending?.formerly),
   }
 }
 
@@ -41,7 +42,7 @@ export function wentBack(
   file: Entry,
 ): { readonly pending: PendingPath; readonly overlaps: boolean } {
   const { entry, overlaps } = mergeEntries(contents, after, baselineIn(now), before)
-  const { undisputed, from, alone } = now.pending ?? {}
+  const { undisputed, from = renamed?.from, alone, formerly } = now.pending ?? {}
   const own =
     agents !== undefined
       ? mergeEntries(contents, agents.after, agentsIn(now), agents.before, 'theirs').entry
@@ -50,8 +51,9 @@ export function wentBack(
         : file
   const pending: PendingPath = {
     baseline: entry,
-    ...optional('from', renamed?.from ?? from),
+    ...optional('from', from),
     ...optional('alone', renamed?.alone ?? alone),
+    ...optional('formerly', from === undefined ? formerly : undefined),
     undisputed: { entry: own },
   }
   return { pending, overlaps }

@@ -15,10 +15,12 @@ import { readState, type State, sameSnapshot } from '../history/snapshots.ts'
 import { type OperationKind, optional, type Stage } from '../log/record.ts'
 import {
   type BaselineMove,
+  type BaselineThen,
   blobsOf,
   type Ends,
   type Entry,
   emptyReview,
+  knownAgain,
   type PendingPath,
   parseReview,
   proposalMoves,
@@ -101,12 +103,15 @@ function recall(engine: Engine, kept: { readonly seq: number; readonly state: st
   const bytes = Object.entries(own).map(
     ([blob, text]) => [blob as BlobId, Buffer.from(text, 'base64')] as const,
   )
-  return {
+  const start = {
     seq: kept.seq,
     state: parseReview(state),
     own: new Map(bytes),
     files: readState(engine.objects, at.after),
   }
+  // A version in between may have gone with the operations that retention has dropped.
+  const isWhole = [...blobsOf(start.state)].every((blob) => start.own.has(blob) || engine.objects.has(blob))
+  return isWhole ? start : undefined
 }
 
 export function rememberReview(engine: Engine, { session, seq, state, contents }: Folded): void {
@@ -158,11 +163,11 @@ class Folding {
     const before = readState(objects, operation.before)
     const after = readState(objects, operation.after)
     // Where retention has dropped what came in between, somebody else's changes are all that can be told.
-    this.#foreign(this.#files, before, [])
+    this.#foreign(this.#files, before, this.#movesBetween(this.#files, before))
     if (record.session === this.#session && record.reviewed === true) this.#decide(operation)
     else if (record.kind === 'step' && record.session === this.#session) this.#own(operation, before, after)
     else if ('stages' in record && record.stages.length > 0) this.#move(operation, record.stages, after)
-    else this.#foreign(before, after, this.#renames(operation))
+    else this.#others(operation, before, after)
     this.#files = after
     this.#seq = record.seq
   }
@@ -179,21 +184,31 @@ class Folding {
     const olds = new Map(this.#pending)
     this.#noteBaselines(operation.record.id, before, after)
     for (const path of this.#changed(before, after)) {
-      const source = olds.has(path) ? undefined : from.get(path)
+      const source = from.get(path)
       const is = this.#entry(after, path)
-      const old = olds.get(path) ?? (source === undefined ? undefined : renamed(olds, source))
-      const pending = old ?? { baseline: this.#entry(before, path) }
+      const moved = source === undefined ? undefined : renamed(olds, source)
+      const known = olds.get(path)
+      // Renamed onto a path that has a story of its own: what the user has typed goes along all the same.
+      const pending = known
+        ? { ...known, ...optional('undisputed', moved ? moved.undisputed : known.undisputed) }
+        : (moved ?? { baseline: this.#entry(before, path) })
       this.#put(path, this.#wentOn(pending, this.#entry(before, source ?? path), is), is)
     }
   }
 
   #noteBaselines(op: OpId, before: State, after: State): void {
-    const paths = new Map<RelPath, { readonly entry: Entry }>()
+    const paths = new Map<RelPath, BaselineThen>()
     for (const path of this.#changed(before, after)) {
       const pending = this.#pending.get(path)
       if (pending === undefined) continue
       const source = this.#sourceOf(path, pending, before)
-      paths.set(path, { entry: (source === undefined ? pending : this.#pending.get(source))?.baseline })
+      const { baseline: entry } = this.#pending.get(source ?? path) ?? pending
+      const { undisputed, formerly } = pending
+      paths.set(path, {
+        entry,
+        ...optional('from', source ?? formerly),
+        ...optional('undisputed', undisputed),
+      })
     }
     if (paths.size > 0) this.#state = { ...this.#state, steps: [...this.#state.steps, { op, paths }] }
   }
@@ -206,6 +221,30 @@ class Folding {
   }
 
   // ---- everybody else ------------------------------------------------------------------------------------------------
+
+  // What somebody else deletes is pending no more. Taken back, it is pending again, and not accepted by a detour.
+  #others(operation: Operation, before: State, after: State): void {
+    const olds = new Map(this.#pending)
+    this.#foreign(before, after, this.#renames(operation))
+    const lost = [...olds.keys()].filter((path) => !this.#pending.has(path))
+    if (lost.length === 0) return
+    const ends = lost.map((path) => [path, this.#ends(path, olds, before, after)] as const)
+    const move: BaselineMove = { ops: [operation.record.id], way: 'in', paths: new Map(ends) }
+    this.#state = { ...this.#state, moves: [...this.#state.moves, move] }
+  }
+
+  // The operation that would tell of a rename is gone, but a file with the same bytes under another name is one.
+  #movesBetween(before: State, after: State): readonly Rename[] {
+    if (sameSnapshot(before.snapshot, after.snapshot) || this.#pending.size === 0) return []
+    const changed = this.#changed(before, after)
+    const came = changed.filter((path) => this.#entry(before, path) === undefined)
+    return changed.flatMap((from) => {
+      const was = this.#entry(before, from)
+      if (was === undefined || this.#entry(after, from) !== undefined) return []
+      const to = came.find((path) => sameEntry(this.#entry(after, path), was))
+      return to === undefined ? [] : [{ from, to }]
+    })
+  }
 
   #foreign(before: State, after: State, renames: readonly Rename[]): void {
     if (sameSnapshot(before.snapshot, after.snapshot) || this.#pending.size === 0) return
@@ -233,9 +272,9 @@ class Folding {
     const pending = this.#pending.get(path)
     const [was, is] = [this.#entry(before, oldName), this.#entry(after, path)]
     if (pending === undefined || sameEntry(was, is)) return
-    const { baseline, from } = pending
+    const { baseline, from, formerly } = pending
     const alone = from === undefined ? undefined : (pending.alone ?? { entry: was })
-    const rest = { ...optional('from', from), ...optional('alone', alone) }
+    const rest = { ...optional('from', from), ...optional('alone', alone), ...optional('formerly', formerly) }
     const source = this.#sourceOf(path, pending, before)
     // The agent renamed it, and what was accepted stands under the old name: the user's edits belong there.
     const accepted = source === undefined ? baseline : this.#pending.get(source)?.baseline
@@ -282,7 +321,7 @@ class Folding {
   #stage(kind: OperationKind, stage: Stage, before: State, after: State): void {
     const paths = this.#changed(before, after)
     const olds = new Map(this.#pending)
-    const proposals = this.#state.proposals
+    const { proposals, known: numbers } = this.#state
     const inverses = this.#findInverses(kind, stage)
     if (inverses.length > 0) this.#invert(inverses, stage.paths, paths, before, after)
     else if (!this.#isOurs(stage)) this.#foreign(before, after, [])
@@ -298,6 +337,7 @@ class Folding {
       ...optional('only', stage.paths),
       paths: new Map(ends.filter(([path]) => olds.get(path) !== this.#pending.get(path))),
       ...optional('proposals', proposalMoves(proposals, this.#state.proposals)),
+      ...optional('known', numbers.size > 0 ? numbers : undefined),
     }
     this.#state = { ...this.#state, moves: [...this.#state.moves, move] }
   }
@@ -311,11 +351,12 @@ class Folding {
 
   // What comes back finds the baseline as it was left. What goes out leaves files and baseline alike, accepted or not,
   // unless it is decisions that are taken back: then the newest first.
-  #findInverses(kind: OperationKind, { way, ops, paths }: Stage): readonly BaselineMove[] {
+  #findInverses(kind: OperationKind, stage: Stage): readonly BaselineMove[] {
+    const { way, ops, paths } = stage
     if (ops.length === 0) return []
     const { moves } = this.#state
     if (way === 'out') {
-      if (kind !== 'rollback' || !this.#isDecision(ops)) return []
+      if (this.#isOurs(stage) && (kind !== 'rollback' || !this.#isDecision(ops))) return []
       const left = new Set(ops)
       return moves.toReversed().filter((move) => {
         if (move.way !== 'in' || !move.ops.every((op) => left.has(op))) return false
@@ -358,7 +399,10 @@ class Folding {
     for (const move of moves) this.#restoreLists(move, only)
   }
 
-  #restoreLists({ proposals = [], rejected = [] }: BaselineMove, only: readonly RelPath[] | undefined): void {
+  #restoreLists(
+    { proposals = [], rejected = [], known }: BaselineMove,
+    only: readonly RelPath[] | undefined,
+  ): void {
     const isMeant = (path: RelPath | undefined) =>
       only === undefined || (path !== undefined && only.includes(path))
     const gone = new Set(rejected)
@@ -369,6 +413,7 @@ class Folding {
         proposals.filter(({ before, after }) => isMeant((before ?? after)?.path)),
       ),
       rejections: this.#state.rejections.filter(({ hunk, path }) => !gone.has(hunk) || !isMeant(path)),
+      known: knownAgain(this.#state.known, known),
     }
   }
 
@@ -379,9 +424,20 @@ class Folding {
     const source = is === undefined ? undefined : this.#sourceOf(path, pending, before)
     const old = source === undefined ? pending : this.#pending.get(source)
     const baseline = this.#withoutSteps(path, ops, old?.baseline, was, is)
-    const left = this.#wentOn(pending, was, is)
+    const left = { ...this.#disputedThen(path, ops, is), ...this.#wentOn(pending, was, is) }
     this.#put(path, source === undefined ? { ...left, baseline } : left, is)
     if (source !== undefined) this.#put(source, { ...old, baseline }, this.#entry(after, source))
+  }
+
+  // The turn may have deleted, or written over, what the user had typed: with the text, that it is the user's comes back.
+  #disputedThen(path: RelPath, ops: readonly OpId[], is: Entry): Pick<PendingPath, 'undisputed'> {
+    const { objects, log } = this.#engine
+    const then = this.#state.steps.find((step) => ops.includes(step.op) && step.paths.has(path))
+    const undisputed = then?.paths.get(path)?.undisputed
+    const operation = then === undefined ? undefined : log.index.findOperation(then.op)
+    if (undisputed === undefined || operation === undefined) return {}
+    const file = entryAt(objects, readState(objects, operation.before), path)
+    return { undisputed: { entry: carriedOn(this.#contents, file, undisputed.entry, is) } }
   }
 
   #withoutSteps(path: RelPath, ops: readonly OpId[], baseline: Entry, was: Entry, is: Entry): Entry {

@@ -16,6 +16,8 @@ import {
   type BaselineMove,
   type Ends,
   type Entry,
+  type KnownHunk,
+  knownAgain,
   type PendingPath,
   type Proposal,
   proposalMoves,
@@ -180,11 +182,11 @@ function chosenAgain(
   way: 'accept' | 'reject',
 ): readonly ChosenFile[] {
   const wanted = new Set(hunks.map(({ id }) => id))
-  const found = pending.flatMap((file) => file.hunks.filter(({ id }) => wanted.has(id)))
-  const gone = hunks.find(({ id }) => !found.some((hunk) => hunk.id === id))
+  const found = new Set(pending.flatMap((file) => file.hunks.map(({ id }) => id)))
+  const gone = hunks.find(({ id }) => !found.has(id))
   if (gone !== undefined) throw hunkGone(gone.id)
   return chooseHunks(engine, folded, pending, selection, way).flatMap(({ file, chosen }) => {
-    const those = chosen.filter(({ hunk }) => found.includes(hunk))
+    const those = chosen.filter(({ hunk }) => wanted.has(hunk.id))
     return those.length === 0 ? [] : [{ file, chosen: those }]
   })
 }
@@ -206,7 +208,7 @@ function withAccepted(engine: Engine, folded: Folded, chosen: readonly ChosenFil
     if (file.from === undefined || rename) {
       if (file.from !== undefined) pending.delete(file.from)
       const { from: _from, alone: _alone, ...rest } = known
-      pending.set(file.path, { ...rest, baseline: entry })
+      pending.set(file.path, { ...rest, baseline: entry, ...optional('formerly', file.from) })
     } else {
       pending.set(file.path, known)
       pending.set(file.from, { ...pending.get(file.from), baseline: entry })
@@ -263,9 +265,12 @@ export function decidedState(
     if (touched.has(path) || !sameEntry(ends.before, ends.after)) paths.set(path, ends)
   }
   const known = new Map(state.known)
+  const before = new Map<RelPath, readonly KnownHunk[]>()
   for (const { path, id } of hunks) {
     const entries = known.get(path)
-    if (entries !== undefined) known.set(path, withoutKnown(entries, id))
+    if (entries === undefined) continue
+    before.set(path, old.known.get(path) ?? entries)
+    known.set(path, withoutKnown(entries, id))
   }
   const rejected = state.rejections.filter((one) => !old.rejections.includes(one)).map(({ hunk }) => hunk)
   const move: BaselineMove = {
@@ -274,6 +279,7 @@ export function decidedState(
     paths,
     ...optional('proposals', proposalMoves(old.proposals, state.proposals)),
     ...optional('rejected', rejected.length === 0 ? undefined : rejected),
+    ...optional('known', before.size === 0 ? undefined : before),
   }
   return trimmed({ ...state, known, moves: [...state.moves, move] })
 }
@@ -487,6 +493,7 @@ function withRejections(
       return {
         hunk: id,
         path,
+        ...optional('from', file.from),
         turns,
         ...optional('comment', comment),
         removed: text(file.old, edit?.start, edit?.end),
@@ -554,6 +561,7 @@ function invertedState(
     pending: settledPaths(pending, (path) => entryAt(engine.objects, files, path)),
     proposals: proposalsWithout(state.proposals, meant.proposals ?? []),
     rejections: state.rejections.filter(({ hunk, path }) => !gone.has(hunk) || !isMeant(path)),
+    known: knownAgain(state.known, meant.known),
     moves: state.moves.flatMap((one) => (one !== move ? one : isNothing(rest) ? [] : rest)),
   }
   return decidedState(engine, folded, next, [], files, engine.objects)

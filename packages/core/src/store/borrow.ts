@@ -42,7 +42,7 @@ interface UsefulPack extends UserPack {
   readonly reader: PackReader
   /** Numbers of wanted blobs, and the place of each in the pack. */
   readonly blobs: Uint32Array
-  readonly places: Uint32Array
+  readonly places: Int32Array
 }
 
 function usefulPacks(fs: Fs, packs: readonly UserPack[], ids: Uint8Array): readonly UsefulPack[] {
@@ -61,10 +61,12 @@ function usefulPacks(fs: Fs, packs: readonly UserPack[], ids: Uint8Array): reado
 
 function searched(reader: PackReader, ids: Uint8Array, wanted: Uint32Array) {
   const found = reader.findMany(ids, wanted)
-  const isHere = (_: number, i: number) => (found[i] ?? -1) >= 0
+  // After a clone one pack has everything.
+  if (!found.includes(-1)) return { blobs: wanted, places: found, lacking: new Uint32Array() }
+  const isHere = (_: number, i: number) => found[i] !== -1
   return {
     blobs: wanted.filter(isHere),
-    places: new Uint32Array(found.filter(isHere)),
+    places: found.filter(isHere),
     lacking: wanted.filter((blob, i) => !isHere(blob, i)),
   }
 }
@@ -73,9 +75,7 @@ function searched(reader: PackReader, ids: Uint8Array, wanted: Uint32Array) {
 function readSizes({ reader, blobs, places }: UsefulPack, sizes: Float64Array): void {
   try {
     const found = reader.blobSizes(places)
-    blobs.forEach((blob, i) => {
-      sizes[blob] = found[i] ?? -1
-    })
+    for (let i = 0; i < blobs.length; i += 1) sizes[blobs[i] ?? 0] = found[i] ?? -1
   } catch (error) {
     if (!isGone(error)) throw error
   }
@@ -125,6 +125,7 @@ function canLink(store: ObjectStore, packs: readonly UserPack[]): boolean {
 }
 
 async function askSizes(git: Git, store: ObjectStore, ids: Uint8Array, sizes: Float64Array): Promise<void> {
+  if (!sizes.includes(-1)) return
   const bytes = Buffer.from(ids.buffer, ids.byteOffset, ids.length)
   const unsure = new Map<string, number[]>()
   for (let blob = 0; blob < sizes.length; blob += 1) {

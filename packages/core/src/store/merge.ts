@@ -95,7 +95,9 @@ interface SideCommits {
 export type OnConflict = 'abort' | 'keep' | 'overwrite' | 'markers'
 
 /** One choice for every conflict, or single paths with a choice of their own. */
-export type Choices = OnConflict | { readonly paths: ReadonlyMap<RelPath, OnConflict>; readonly others: OnConflict }
+export type Choices =
+  | OnConflict
+  | { readonly paths: ReadonlyMap<RelPath, OnConflict>; readonly others: OnConflict }
 
 export function choiceFor(choices: Choices, paths: readonly RelPath[]): OnConflict {
   if (typeof choices === 'string') return choices

@@ -33,7 +33,7 @@ const windowBytes = 64 * 1024
 const stretchBytes = 16 * 1024
 const mostStretches = 32
 const fewObjects = 16
-const mostGuesses = 8
+const fewLeads = 8
 const none = Buffer.alloc(0)
 // Git itself stops at 4,095. A chain that goes on is a circle.
 const deepestDelta = 4096
@@ -117,14 +117,31 @@ export class PackReader {
 
   /**
    * The places of many ids, 20 bytes each, of which `wanted` says the numbers; -1 for those that are not here. As
-   * strings they would take longer than the search.
+   * strings they would take longer than the search, and to halve all of the index for each means to wait for memory.
    */
   findMany(ids: Uint8Array, wanted: Uint32Array): Int32Array {
     const leads = this.#leads()
-    return new Int32Array(wanted).map((number) => this.#findBytes(leads, ids, number * 20))
+    const starts = startsByLead(leads)
+    const places = new Int32Array(wanted.length)
+    for (let i = 0; i < wanted.length; i += 1) {
+      const at = (wanted[i] ?? 0) * 20
+      const lead = leadAt(ids, at)
+      let low = starts[lead >>> 16] ?? 0
+      let high = starts[(lead >>> 16) + 1] ?? 0
+      while (high - low > fewLeads) {
+        const middle = (low + high) >>> 1
+        const found = leads[middle] ?? 0
+        if (found === lead) break
+        if (found < lead) low = middle + 1
+        else high = middle
+      }
+      while (low < high && !(leads[low] === lead && this.#isAt(low, ids, at))) low += 1
+      places[i] = low < high ? low : -1
+    }
+    return places
   }
 
-  /** The first four bytes of each id, close together: a search that jumps about in all of the index waits for memory. */
+  /** The first four bytes of each id. */
   #leads(): Uint32Array {
     const words = new DataView(this.#idx.buffer, this.#idx.byteOffset, this.#idx.length)
     const leads = new Uint32Array(this.count)
@@ -132,38 +149,10 @@ export class PackReader {
     return leads
   }
 
-  #findBytes(leads: Uint32Array, bytes: Uint8Array, at: number): number {
-    const lead = leadAt(bytes, at)
-    const first = lead >>> 24
-    let low = first === 0 ? 0 : leadAt(this.#idx, 8 + (first - 1) * 4)
-    let high = leadAt(this.#idx, 8 + first * 4)
-    let lowLead = first * 2 ** 24
-    let highLead = lowLead + 2 ** 24
-    for (let tries = 0; low < high; tries += 1) {
-      // Ids are spread evenly: the place can be guessed. An index that was made to mislead is halved after a few tries.
-      const part = tries < mostGuesses ? (lead - lowLead) / (highLead - lowLead) : 0.5
-      const middle = Math.min(low + Math.floor(part * (high - low)), high - 1)
-      const found = leads[middle] ?? 0
-      const order = found === lead ? this.#compareBytes(middle, bytes, at) : found - lead
-      if (order === 0) return middle
-      if (order < 0) {
-        low = middle + 1
-        lowLead = found
-      } else {
-        high = middle
-        highLead = found
-      }
-    }
-    return -1
-  }
-
-  #compareBytes(place: number, bytes: Uint8Array, at: number): number {
+  #isAt(place: number, bytes: Uint8Array, at: number): boolean {
     const start = idsAt + place * 20
-    for (let i = 4; i < 20; i += 1) {
-      const difference = (this.#idx[start + i] ?? 0) - (bytes[at + i] ?? 0)
-      if (difference !== 0) return difference
-    }
-    return 0
+    for (let i = 4; i < 20; i += 1) if (this.#idx[start + i] !== bytes[at + i]) return false
+    return true
   }
 
   idAt(place: number): ObjectId {
@@ -208,8 +197,9 @@ export class PackReader {
     const sizes = new Float64Array(places.length)
     if (places.length <= fewObjects)
       return offsets.map((at) => this.#blobSizeIn(this.#readPart(at, Math.min(mostHeadBytes, end - at)), 0))
+    const memory = Buffer.allocUnsafeSlow(mostStretches * stretchBytes + mostHeadBytes)
     for (const { from, to, objects } of piecesOf(offsets, end)) {
-      const piece = this.#readPart(from, to - from)
+      const piece = this.#whole?.subarray(from, to) ?? this.#fs.readPart(this.#path, from, to - from, memory)
       for (const object of objects) sizes[object] = this.#blobSizeIn(piece, (offsets[object] ?? 0) - from)
     }
     return sizes
@@ -357,6 +347,15 @@ function leadAt(bytes: Uint8Array, at: number): number {
       (bytes[at + 3] ?? 0)) >>>
     0
   )
+}
+
+/** For each value of the first two bytes, the first place whose id has it, or more. */
+function startsByLead(leads: Uint32Array): Uint32Array {
+  const starts = new Uint32Array(2 ** 16 + 1).fill(leads.length)
+  for (let place = leads.length - 1; place >= 0; place -= 1) starts[(leads[place] ?? 0) >>> 16] = place
+  for (let value = 2 ** 16 - 1; value >= 0; value -= 1)
+    starts[value] = Math.min(starts[value] ?? 0, starts[value + 1] ?? 0)
+  return starts
 }
 
 interface Piece {

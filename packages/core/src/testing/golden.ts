@@ -17,7 +17,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { Hunk } from '../review/pending.ts'
+import type { SessionId } from '../values.ts'
 import { bytesPath, storeFolder, storeHome } from '../workspace/locate.ts'
+import type { Workspace } from '../workspace.ts'
 
 /** `f644 bytes`, `l target` or `d755` by path; bytes are code units from 0 to 255. */
 export type Tree = Readonly<Record<string, string>>
@@ -42,6 +45,26 @@ export interface GoldenStore {
   /** The workspace when the store was put away, and with every turn undone. */
   readonly now: Tree
   readonly undone: Tree
+  /** What is under review in the session named three, where there is such a session. */
+  readonly review?: readonly string[]
+}
+
+/** Every hunk, proposal and rejection, in words. */
+export async function reviewWords(workspace: Workspace, session: SessionId): Promise<readonly string[]> {
+  const { files, proposals, rejections } = await workspace.review(session)
+  return [
+    ...files.flatMap((file) => file.hunks.map((hunk) => `${hunk.kind} ${hunk.path} ${hunkWords(hunk)}`)),
+    ...proposals.map(({ id, path, group }) => `proposal ${path} ${id} ${group ?? ''}`),
+    ...rejections.map(({ path, hunk, comment, removed, added }) =>
+      ['rejection', path, hunk, comment ?? '', JSON.stringify([removed, added])].join(' '),
+    ),
+  ]
+}
+
+function hunkWords({ id, contested, turns, proposal }: Hunk): string {
+  return [id, contested ? 'contested' : '', turns.join(), proposal ?? '']
+    .filter((word) => word !== '')
+    .join(' ')
 }
 
 export function readTree(folder: string, at = ''): Record<string, string> {

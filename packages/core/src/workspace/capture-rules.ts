@@ -128,15 +128,16 @@ class PackedPaths implements SharedTracked {
 
 /** What each path has in common with the one before, how long it is, and the rest of it: that is all of it. */
 function fingerprintOfPaths({ bytes, starts, ends, common }: SortedPaths): string {
-  const lengths = ends.map((end, path) => end - (starts[path] ?? 0))
-  const rests = lengths.reduce((sum, length, path) => sum + length - (common[path] ?? 0), 0)
-  const rest = new Uint8Array(rests)
+  const lengths = new Uint32Array(starts.length)
+  const rest = new Uint8Array(bytes.length) // enough: the paths lie side by side in there
   let at = 0
   for (let path = 0; path < starts.length; path++) {
+    const start = starts[path] ?? 0
     const end = ends[path] ?? 0
-    for (let i = (starts[path] ?? 0) + (common[path] ?? 0); i < end; i++) rest[at++] = bytes[i] ?? 0
+    lengths[path] = end - start
+    for (let i = start + (common[path] ?? 0); i < end; i++) rest[at++] = bytes[i] ?? 0
   }
-  return createHash('sha1').update(common).update(lengths).update(rest).digest('hex')
+  return createHash('sha1').update(common).update(lengths).update(rest.subarray(0, at)).digest('hex')
 }
 
 export function unpackTracked(shared: SharedTracked): Tracked {

@@ -71,7 +71,7 @@ const spareNote = 'spare-note'
 
 /** Names of staging folders inside the workspace; no capture should look into them. */
 export function isStagingName(name: string): boolean {
-  return /^\.unturn-[0-9a-f]{16}$/.test(name)
+  return name.startsWith('.unturn-') && /^\.unturn-[0-9a-f]{16}$/.test(name)
 }
 
 /** Whether an apply was cut short, or left something behind. One listing; no lock needed. */

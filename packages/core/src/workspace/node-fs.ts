@@ -57,10 +57,10 @@ export const nodeFs: Fs = {
     }
   },
 
-  readPart(path, position, length) {
+  readPart(path, position, length, into) {
     const file = openSync(native(path), forReading)
     try {
-      return readAt(file, position, length)
+      return readAt(file, position, length, into)
     } finally {
       closeSync(file)
     }
@@ -220,8 +220,8 @@ function kindOf(stat: Stats): FileKind {
   return 'special'
 }
 
-function readAt(file: number, position: number, length: number): Buffer {
-  const bytes = Buffer.allocUnsafe(length)
+function readAt(file: number, position: number, length: number, into?: Buffer): Buffer {
+  const bytes = into ?? Buffer.allocUnsafe(length)
   let filled = 0
   while (filled < length) {
     const count = readSync(file, bytes, filled, length - filled, position + filled)

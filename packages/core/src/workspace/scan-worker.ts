@@ -3,7 +3,7 @@
 import { parentPort } from 'node:worker_threads'
 import { type ByteString, unreachable } from '../values.ts'
 import type { PlainRules } from './capture-rules.ts'
-import { type ReadShare, readShare } from './content.ts'
+import type { ReadShare } from './content.ts'
 import { Control, checkFolders, type Ground, type Job, Lister, Marks } from './scan-walk.ts'
 import { CacheTable } from './stat-cache.ts'
 
@@ -51,9 +51,12 @@ async function run(task: Task, givePart: GivePart): Promise<unknown> {
       lister.takeFrom(task.jobs)
       return lister.result()
     }
-    case 'read':
+    case 'read': {
       Atomics.add(task.share.control, Control.joined, 1)
+      // Loaded when it is needed: with it come hashing and packing, and most scans read next to nothing.
+      const { readShare } = await import('./content.ts')
       return readShare(task.share, givePart)
+    }
     default:
       return unreachable(task)
   }

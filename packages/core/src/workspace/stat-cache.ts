@@ -199,19 +199,21 @@ export class CacheTable {
     }
   }
 
-  /** The entry of this name in a folder. Names mostly come in order: `guess`, the one after the last, is tried first. */
-  findEntry(folder: number, name: ByteString, guess: number): number {
-    const end = this.endEntry(folder)
-    if (guess < end && this.#compareName(guess, name) === 0) return guess
-    return this.#findName(name, this.firstEntry(folder), end)
+  isNamed(entry: number, name: ByteString): boolean {
+    const word = this.entryAt(entry)
+    if (this.u32[word + 9] !== name.length) return false
+    const start = this.namesAt + (this.u32[word + 8] ?? 0)
+    for (let i = 0; i < name.length; i++) if (this.bytes[start + i] !== name.charCodeAt(i)) return false
+    return true
   }
 
   indexOfEntry(path: ByteString): number {
     const folder = this.indexOfFolder(parentOf(path))
-    return folder < 0 ? -1 : this.#findName(nameOf(path), this.firstEntry(folder), this.endEntry(folder))
+    return folder < 0 ? -1 : this.findEntry(nameOf(path), this.firstEntry(folder), this.endEntry(folder))
   }
 
-  #findName(name: ByteString, first: number, end: number): number {
+  /** The one of this name among the entries of a folder; -1 for none. */
+  findEntry(name: ByteString, first: number, end: number): number {
     let low = first
     let high = end - 1
     while (low <= high) {
@@ -418,7 +420,7 @@ export class StatCache {
   }
 
   /** Every folder that has a file in it, or had one, at any depth. */
-  knownFolders(): ReadonlySet<ByteString> {
+  knownFolders(): Set<ByteString> {
     const table = this.compact()
     return new Set(Array.from({ length: table.folderCount }, (_, folder) => table.folderPath(folder)))
   }

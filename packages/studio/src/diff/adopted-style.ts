@@ -20,7 +20,8 @@ class AdoptedStyle extends HTMLElement {
   disconnectedCallback(): void {
     this.#observer.disconnect()
     const root = this.#root
-    if (root !== undefined) root.adoptedStyleSheets = root.adoptedStyleSheets.filter((one) => one !== this.#sheet)
+    if (root !== undefined)
+      root.adoptedStyleSheets = root.adoptedStyleSheets.filter((one) => one !== this.#sheet)
     this.#root = undefined
   }
 

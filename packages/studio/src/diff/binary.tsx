@@ -83,7 +83,11 @@ function Side({ title, path, point, side, isThere }: SideProps) {
   const { data, failure } = useAsk(
     undefined,
     key,
-    (signal) => workspace.file({ path, at: point.at, side, ...(point.session === undefined ? {} : { session: point.session }) }, { signal }),
+    (signal) =>
+      workspace.file(
+        { path, at: point.at, side, ...(point.session === undefined ? {} : { session: point.session }) },
+        { signal },
+      ),
     never,
   )
   return (
@@ -124,7 +128,8 @@ function useImage(file: PastFile | undefined, path: string): string | undefined 
   const url = useMemo(() => {
     const type = typeOf(path)
     if (file === undefined || type === undefined || file.tooLarge) return undefined
-    const bytes = file.base64 === undefined ? file.text : Uint8Array.from(atob(file.base64), (c) => c.charCodeAt(0))
+    const bytes =
+      file.base64 === undefined ? file.text : Uint8Array.from(atob(file.base64), (c) => c.charCodeAt(0))
     return bytes === undefined ? undefined : URL.createObjectURL(new Blob([bytes], { type }))
   }, [file, path])
   useEffect(() => () => (url === undefined ? undefined : URL.revokeObjectURL(url)), [url])

@@ -59,7 +59,9 @@ export function DiffView<T = undefined>(props: DiffViewProps<T>) {
         options={drawing}
         {...(above === undefined || above === null ? {} : { renderCodeViewHeader: () => above })}
         renderCustomHeader={({ id }) => <Header file={fileAt.get(id)} beside={beside} />}
-        {...(renderMark === undefined ? {} : { renderAnnotation: (...[mark]) => renderMark(mark.metadata as T) })}
+        {...(renderMark === undefined
+          ? {}
+          : { renderAnnotation: (...[mark]) => renderMark(mark.metadata as T) })}
         containerRef={(element) => {
           element?.setAttribute('role', 'region')
           element?.setAttribute('aria-label', label)
@@ -75,7 +77,12 @@ interface HeaderProps {
   readonly beside: ((path: string) => ReactNode) | undefined
 }
 
-const kinds: Readonly<Record<string, string>> = { new: 'new', deleted: 'deleted', 'rename-pure': 'renamed', 'rename-changed': 'renamed' }
+const kinds: Readonly<Record<string, string>> = {
+  new: 'new',
+  deleted: 'deleted',
+  'rename-pure': 'renamed',
+  'rename-changed': 'renamed',
+}
 
 function Header({ file, beside }: HeaderProps) {
   if (file === undefined) return null
@@ -92,7 +99,9 @@ function Header({ file, beside }: HeaderProps) {
           {diff.prevMode} → {diff.mode}
         </span>
       ) : null}
-      {isBare && kind === undefined && beside === undefined ? <span className="tag">no lines to compare</span> : null}
+      {isBare && kind === undefined && beside === undefined ? (
+        <span className="tag">no lines to compare</span>
+      ) : null}
       {beside?.(path)}
     </div>
   )

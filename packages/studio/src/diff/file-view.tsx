@@ -10,7 +10,15 @@ import { DiffPool } from './pool.tsx'
 let versions = 0
 
 /** One whole file, to read. */
-export function FileView({ path, text, label }: { readonly path: string; readonly text: string; readonly label: string }) {
+export function FileView({
+  path,
+  text,
+  label,
+}: {
+  readonly path: string
+  readonly text: string
+  readonly label: string
+}) {
   const drawing = useDrawing()
   const items = useMemo(() => {
     versions += 1

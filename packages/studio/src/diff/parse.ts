@@ -1,6 +1,11 @@
 /** A patch of the engine's as what the diff component draws. The blocks stay as the engine has cut them. */
 
-import { type FileDiffMetadata, getFiletypeFromFileName, parsePatchFiles, setLanguageOverride } from '@pierre/diffs'
+import {
+  type FileDiffMetadata,
+  getFiletypeFromFileName,
+  parsePatchFiles,
+  setLanguageOverride,
+} from '@pierre/diffs'
 import { visiblePatch } from '../lib/visible.ts'
 import { languageWeHave } from './languages.ts'
 

@@ -8,8 +8,7 @@ import DiffWorker from '@pierre/diffs/worker/worker.js?worker'
 import type { ReactNode } from 'react'
 import { themeOf, themes } from './themes.ts'
 
-for (const type of ['light', 'dark'] as const)
-  registerCustomTheme(themes[type], async () => themeOf(type))
+for (const type of ['light', 'dark'] as const) registerCustomTheme(themes[type], async () => themeOf(type))
 
 const poolOptions = {
   workerFactory: () => new DiffWorker(),

@@ -25,7 +25,7 @@ const palettes: Readonly<Record<'light' | 'dark', Palette>> = {
   dark: {
     ground: '#16161c',
     text: '#e8e8ef',
-    comment: '#b0b1c2',
+    comment: '#b6b7c8',
     keyword: '#dfb0ee',
     string: '#a5dfbb',
     number: '#f0c896',
@@ -36,11 +36,35 @@ const palettes: Readonly<Record<'light' | 'dark', Palette>> = {
 
 const scopes: Readonly<Record<Exclude<keyof Palette, 'ground' | 'text'>, readonly string[]>> = {
   comment: ['comment', 'punctuation.definition.comment', 'markup.quote'],
-  keyword: ['keyword', 'storage', 'entity.name.tag', 'markup.heading', 'punctuation.definition.heading', 'variable.language'],
+  keyword: [
+    'keyword',
+    'storage',
+    'entity.name.tag',
+    'markup.heading',
+    'punctuation.definition.heading',
+    'variable.language',
+  ],
   string: ['string', 'markup.inline.raw', 'markup.raw'],
-  number: ['constant', 'support.constant', 'entity.other.attribute-name', 'markup.list', 'variable.other.constant'],
-  function: ['entity.name.function', 'support.function', 'meta.function-call entity.name.function', 'markup.underline.link'],
-  type: ['entity.name.type', 'entity.name.class', 'support.type', 'support.class', 'entity.other.inherited-class'],
+  number: [
+    'constant',
+    'support.constant',
+    'entity.other.attribute-name',
+    'markup.list',
+    'variable.other.constant',
+  ],
+  function: [
+    'entity.name.function',
+    'support.function',
+    'meta.function-call entity.name.function',
+    'markup.underline.link',
+  ],
+  type: [
+    'entity.name.type',
+    'entity.name.class',
+    'support.type',
+    'support.class',
+    'entity.other.inherited-class',
+  ],
 }
 
 export const themes = { light: 'unturn-light', dark: 'unturn-dark' } as const

@@ -35,6 +35,7 @@ export function useAsk<T>(
   const latest = useRef({ load, isOld })
   latest.current = { load, isOld }
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `loads` counts how often somebody wanted it asked again.
   useEffect(() => {
     if (key === undefined) return
     const ending = new AbortController()

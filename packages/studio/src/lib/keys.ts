@@ -45,7 +45,8 @@ export function useAllKeys(): readonly { readonly part: string; readonly keys: r
 
 /** What was registered last comes first: a dialog's keys go before those of the view behind it. */
 export function pressed(event: KeyboardEvent): void {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target))
+    return
   if (document.querySelector('dialog[open]') !== null) return
   for (const { keys } of registered.toReversed()) {
     const found = keys().find(({ key }) => key === event.key)

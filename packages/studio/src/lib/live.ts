@@ -1,6 +1,11 @@
 /** What happens in the workspace, as it happens; and whether we would hear of it. */
 
-import { type ConnectionState, type ServerEvent, UnturnRequestError, type WorkspaceClient } from '@unturn/client'
+import {
+  type ConnectionState,
+  type ServerEvent,
+  UnturnRequestError,
+  type WorkspaceClient,
+} from '@unturn/client'
 
 /** `refused`: trying again cannot help. */
 export type LiveState = ConnectionState | 'refused'

@@ -10,7 +10,13 @@ export interface Preferences {
   readonly groupBy: 'none' | 'file' | 'agent' | 'turn' | 'day'
 }
 
-const usual: Preferences = { theme: 'system', diffStyle: 'split', whitespace: 'show', wrap: false, groupBy: 'turn' }
+const usual: Preferences = {
+  theme: 'system',
+  diffStyle: 'split',
+  whitespace: 'show',
+  wrap: false,
+  groupBy: 'turn',
+}
 const key = 'unturn.preferences'
 const watchers = new Set<() => void>()
 let known: Preferences = read()

@@ -12,7 +12,8 @@ export function patchOfFile(file: ReviewFile): string {
   const head = [`diff --git ${quoted('a/', from)} ${quoted('b/', path)}`]
   if (kinds.has('create')) head.push('new file mode 100644')
   if (kinds.has('delete')) head.push('deleted file mode 100644')
-  if (file.from !== undefined) head.push('similarity index 50%', `rename from ${quoted('', from)}`, `rename to ${quoted('', path)}`)
+  if (file.from !== undefined)
+    head.push('similarity index 50%', `rename from ${quoted('', from)}`, `rename to ${quoted('', path)}`)
   const blocks = blocksOf(file.hunks)
   if (blocks.length > 0) {
     head.push(`--- ${kinds.has('create') ? '/dev/null' : quoted('a/', from)}`)
@@ -33,7 +34,9 @@ function blocksOf(hunks: readonly ReviewHunk[]): readonly Block[] {
     const first = fresh[0]
     if (first === undefined) continue
     const joins =
-      (first.oldLine ?? lastOld + 1) === lastOld + 1 && (first.newLine ?? lastNew + 1) === lastNew + 1 && blocks.length > 0
+      (first.oldLine ?? lastOld + 1) === lastOld + 1 &&
+      (first.newLine ?? lastNew + 1) === lastNew + 1 &&
+      blocks.length > 0
     if (joins) blocks.at(-1)?.lines.push(...fresh)
     else blocks.push({ lines: [...fresh] })
     for (const { oldLine, newLine } of fresh) {
@@ -47,12 +50,16 @@ function blocksOf(hunks: readonly ReviewHunk[]): readonly Block[] {
 function textOf({ lines }: Block): string {
   const olds = lines.flatMap(({ oldLine }) => oldLine ?? [])
   const news = lines.flatMap(({ newLine }) => newLine ?? [])
-  const body = lines.map(({ kind, text }) => kind + (text.endsWith('\n') ? text : `${text}\n\\ No newline at end of file\n`))
+  const body = lines.map(
+    ({ kind, text }) => kind + (text.endsWith('\n') ? text : `${text}\n\\ No newline at end of file\n`),
+  )
   return `@@ -${olds[0] ?? 0},${olds.length} +${news[0] ?? 0},${news.length} @@\n${body.join('')}`
 }
 
 /** Where a hunk's buttons stand: below its last line. */
-export function placeOf({ lines }: ReviewHunk): { readonly side: 'additions' | 'deletions'; readonly line: number } | undefined {
+export function placeOf({
+  lines,
+}: ReviewHunk): { readonly side: 'additions' | 'deletions'; readonly line: number } | undefined {
   const changed = lines.filter(({ kind }) => kind !== ' ')
   const added = changed.findLast(({ kind }) => kind === '+')
   if (added?.newLine !== undefined) return { side: 'additions', line: added.newLine }

@@ -6,8 +6,20 @@ import type { Known, TreeTurn } from './tree.ts'
 
 export type Row =
   | { readonly kind: 'session'; readonly key: string; readonly session: Session; readonly isOpen: boolean }
-  | { readonly kind: 'turn'; readonly key: string; readonly turn: TreeTurn; readonly drawn: Drawn; readonly isOpen: boolean }
-  | { readonly kind: 'step'; readonly key: string; readonly step: Step; readonly turn: string; readonly drawn: Drawn }
+  | {
+      readonly kind: 'turn'
+      readonly key: string
+      readonly turn: TreeTurn
+      readonly drawn: Drawn
+      readonly isOpen: boolean
+    }
+  | {
+      readonly kind: 'step'
+      readonly key: string
+      readonly step: Step
+      readonly turn: string
+      readonly drawn: Drawn
+    }
   | { readonly kind: 'edit'; readonly key: string; readonly edit: UserEdit; readonly drawn: Drawn }
   | { readonly kind: 'note'; readonly key: string; readonly text: string }
 
@@ -61,6 +73,7 @@ function rowsOfTree(tree: Known, opened: Opened): readonly Row[] {
 function rowsOfSteps(turn: string, opened: Opened, drawn: Drawn): readonly Row[] {
   const steps = opened.steps.get(turn)
   if (steps === undefined) return [{ kind: 'note', key: `n:${turn}`, text: 'Loading …' }]
-  if (steps.length === 0) return [{ kind: 'note', key: `n:${turn}`, text: 'No steps were recorded in this turn.' }]
+  if (steps.length === 0)
+    return [{ kind: 'note', key: `n:${turn}`, text: 'No steps were recorded in this turn.' }]
   return steps.map((step) => ({ kind: 'step', key: `p:${step.id}`, step, turn, drawn }))
 }

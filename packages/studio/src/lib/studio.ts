@@ -2,6 +2,7 @@
 
 import type { Status, Unturn, WorkspaceClient } from '@unturn/client'
 import { createContext, useContext } from 'react'
+import type { Early } from './early.ts'
 import type { Live } from './live.ts'
 
 export interface Studio {
@@ -9,6 +10,9 @@ export interface Studio {
   readonly workspace: WorkspaceClient
   readonly live: Live
   readonly status: Status
+  readonly early: Early
+  /** The event from which on everything is heard. */
+  readonly since: string
 }
 
 const context = createContext<Studio | undefined>(undefined)

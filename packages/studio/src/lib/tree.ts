@@ -1,6 +1,15 @@
 /** The turns of a session, kept up to date by events: what changed is fetched alone, not ten thousand turns again. */
 
-import type { Operation, ServerEvent, Session, Tree, TreeTurn, Turn, UserEdit, WorkspaceClient } from '@unturn/client'
+import type {
+  Operation,
+  ServerEvent,
+  Session,
+  Tree,
+  TreeTurn,
+  Turn,
+  UserEdit,
+  WorkspaceClient,
+} from '@unturn/client'
 
 export type Known = Pick<Tree, 'session' | 'turns' | 'userEdits'>
 
@@ -99,6 +108,7 @@ export class FollowedTree {
   readonly #workspace: WorkspaceClient
   readonly #session: string
   readonly #tell: (tree: Known | undefined, failure: Error | undefined) => void
+  #early: Promise<Tree | undefined> | undefined
   #tree: Known | undefined
   #needsAll = true
   #turns = new Set<string>()
@@ -110,11 +120,13 @@ export class FollowedTree {
   constructor(
     workspace: WorkspaceClient,
     session: string,
+    early: Promise<Tree | undefined>,
     tell: (tree: Known | undefined, failure: Error | undefined) => void,
   ) {
     this.#workspace = workspace
     this.#session = session
     this.#tell = tell
+    this.#early = early
     void this.#ask()
   }
 
@@ -174,7 +186,11 @@ export class FollowedTree {
     this.#needsAll = false
     this.#needsEdits = false
     this.#turns = new Set()
-    if (all) return this.#set(await this.#workspace.tree({ session: this.#session }))
+    if (all) {
+      const early = await this.#early
+      this.#early = undefined
+      return this.#set(early ?? (await this.#workspace.tree({ session: this.#session })))
+    }
     for (const turn of turns) {
       const detail = await this.#workspace.turn(turn)
       if (this.#tree !== undefined) this.#set(withTurn(this.#tree, detail.turn))

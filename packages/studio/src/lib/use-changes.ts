@@ -46,7 +46,8 @@ export function useChanges(filters: Filters): Changes {
         const page = await workspace.changes({ ...query, limit: pageSize })
         if (!isOld) setAnswer((old) => withNewest(old, key, page))
       } catch (failure) {
-        if (!isOld && failure instanceof Error) setAnswer({ key, changes: [], prompts: {}, next: null, failure })
+        if (!isOld && failure instanceof Error)
+          setAnswer({ key, changes: [], prompts: {}, next: null, failure })
       }
     }
     const leave = live.hear(({ type }) => {
@@ -107,7 +108,17 @@ function withNewest(old: Answer | undefined, key: string, page: ChangePage): Ans
 
 function queryOf(filters: Filters) {
   const { file, agent, turn, since, until, text, session } = filters
-  const time = (value: string | undefined) => (value === undefined ? undefined : new Date(value).toISOString())
-  const all = { file, agent, turn, since: time(since), until: time(until), text, session, everybody: 'true' as const }
+  const time = (value: string | undefined) =>
+    value === undefined ? undefined : new Date(value).toISOString()
+  const all = {
+    file,
+    agent,
+    turn,
+    since: time(since),
+    until: time(until),
+    text,
+    session,
+    everybody: 'true' as const,
+  }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined && value !== ''))
 }

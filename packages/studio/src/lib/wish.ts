@@ -14,7 +14,12 @@ export type Wish =
       readonly step?: string
       readonly side: 'before' | 'after'
     }
-  | { readonly kind: 'rollback'; readonly session?: string; readonly selection: Selection; readonly what: string }
+  | {
+      readonly kind: 'rollback'
+      readonly session?: string
+      readonly selection: Selection
+      readonly what: string
+    }
 
 export interface How {
   readonly onConflict?: OnConflict

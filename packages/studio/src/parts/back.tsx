@@ -7,7 +7,9 @@ export function BackToList() {
     <button
       type="button"
       className="quiet narrow-only back"
-      onClick={() => mark({ turn: undefined, step: undefined, op: undefined, past: undefined, file: undefined })}
+      onClick={() =>
+        mark({ turn: undefined, step: undefined, op: undefined, past: undefined, file: undefined })
+      }
     >
       ‹ Timeline
     </button>

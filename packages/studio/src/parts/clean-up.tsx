@@ -36,8 +36,9 @@ export function CleanUp({ session, onClose }: { readonly session: Session; reado
       }
     >
       <p>
-        {count(session.reverted.length, 'turn')} of this session, and what they changed, are removed from the history. The files
-        stay as they are now. This cannot be taken back, and redo will not find them any more.
+        {count(session.reverted.length, 'turn')} of this session, and what they changed, are removed from the
+        history. The files stay as they are now. This cannot be taken back, and redo will not find them any
+        more.
       </p>
       {failure === undefined ? null : <Failure failure={failure} />}
     </Dialog>

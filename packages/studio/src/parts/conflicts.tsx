@@ -80,8 +80,16 @@ function One({ conflict, choice, onChoose }: OneProps) {
       {isOpen ? (
         <div className="three">
           <Version title="Base" of="as the turn left it" text={versions?.base} />
-          <Version title="Yours" of="as it is now" text={versions === undefined ? conflict.ours : versions.ours} />
-          <Version title="Old" of="as it would be" text={versions === undefined ? conflict.theirs : versions.theirs} />
+          <Version
+            title="Yours"
+            of="as it is now"
+            text={versions === undefined ? conflict.ours : versions.ours}
+          />
+          <Version
+            title="Old"
+            of="as it would be"
+            text={versions === undefined ? conflict.theirs : versions.theirs}
+          />
         </div>
       ) : null}
       <div className="choices" role="radiogroup" aria-label={`What to do with ${path}`}>
@@ -104,7 +112,15 @@ function One({ conflict, choice, onChoose }: OneProps) {
   )
 }
 
-function Version({ title, of, text }: { readonly title: string; readonly of: string; readonly text: string | null | undefined }) {
+function Version({
+  title,
+  of,
+  text,
+}: {
+  readonly title: string
+  readonly of: string
+  readonly text: string | null | undefined
+}) {
   return (
     <div className="version">
       <h4>
@@ -114,9 +130,11 @@ function Version({ title, of, text }: { readonly title: string; readonly of: str
         <p className="muted">{text === null ? 'The file is not there.' : 'Not known.'}</p>
       ) : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what can be scrolled must be reachable by keys.
-        <pre tabIndex={0} aria-label={`${title}: ${of}`}>
-          <Shown text={text} />
-        </pre>
+        <section tabIndex={0} aria-label={`${title}: ${of}`} className="version-text">
+          <pre>
+            <Shown text={text} />
+          </pre>
+        </section>
       )}
     </div>
   )

@@ -5,7 +5,7 @@ export function DiffSwitches({ whitespace = false }: { readonly whitespace?: boo
   const [preferences, change] = usePreferences()
   const { diffStyle, wrap } = preferences
   return (
-    <div className="switches" role="group" aria-label="How diffs are shown">
+    <fieldset className="switches" aria-label="How diffs are shown">
       <button
         type="button"
         className="quiet wide-only"
@@ -27,6 +27,6 @@ export function DiffSwitches({ whitespace = false }: { readonly whitespace?: boo
       <button type="button" className="quiet" aria-pressed={wrap} onClick={() => change({ wrap: !wrap })}>
         Wrap
       </button>
-    </div>
+    </fieldset>
   )
 }

@@ -10,7 +10,13 @@ export function Failure({ failure, again }: { readonly failure: Error; readonly 
         <Shown text={told ? failure.message : 'The server does not answer. Nothing was changed.'} />
       </p>
       <p className="muted">
-        <Shown text={told ? failure.hint : 'The page tries again by itself. If the server has ended, run "unturn studio" anew.'} />
+        <Shown
+          text={
+            told
+              ? failure.hint
+              : 'The page tries again by itself. If the server has ended, run "unturn studio" anew.'
+          }
+        />
       </p>
       {again === undefined ? null : (
         <button type="button" onClick={again}>

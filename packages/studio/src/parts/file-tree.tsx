@@ -32,7 +32,13 @@ function Folder({ point, chosen, onChoose, under }: Props & { readonly under: st
     live,
     `${point.at} ${point.side} ${under ?? ''}`,
     (signal) => workspace.files({ ...point, ...(under === undefined ? {} : { under }) }, { signal }),
-    (event) => point.at === 'now' && (event.type === 'change' || event.type === 'undo' || event.type === 'redo' || event.type === 'restore' || event.type === 'rollback'),
+    (event) =>
+      point.at === 'now' &&
+      (event.type === 'change' ||
+        event.type === 'undo' ||
+        event.type === 'redo' ||
+        event.type === 'restore' ||
+        event.type === 'rollback'),
   )
   if (failure !== undefined) return <Failure failure={failure} />
   if (data === undefined) return <p className="muted small">Loading …</p>

@@ -32,7 +32,14 @@ export function GraphLines({ drawn, height, colour, kind, isHead = false, isOff 
       {kind === 'turn' ? (
         <>
           {isHead ? <circle cx={place} cy={middle} r={8} className="ring" /> : null}
-          <circle cx={place} cy={middle} r={4.5} fill={isOff ? 'var(--panel)' : colour} stroke={colour} strokeWidth={1.5} />
+          <circle
+            cx={place}
+            cy={middle}
+            r={4.5}
+            fill={isOff ? 'var(--panel)' : colour}
+            stroke={colour}
+            strokeWidth={1.5}
+          />
         </>
       ) : null}
       {kind === 'edit' ? (
@@ -49,7 +56,13 @@ export function GraphLines({ drawn, height, colour, kind, isHead = false, isOff 
   )
 }
 
-function pathOf(way: 'in' | 'out' | 'past', from: number, to: number, middle: number, height: number): string {
+function pathOf(
+  way: 'in' | 'out' | 'past',
+  from: number,
+  to: number,
+  middle: number,
+  height: number,
+): string {
   const [top, bottom] = way === 'in' ? [0, middle] : way === 'out' ? [middle, height] : [0, height]
   if (from === to) return `M${from} ${top}V${bottom}`
   const half = (top + bottom) / 2

@@ -58,7 +58,8 @@ export function NotUndone({ result, git, onGit }: Props) {
       )}
       {branch === undefined ? null : (
         <p className="muted">
-          Another branch stays checked out: {branch.to ?? 'a detached HEAD'} instead of {branch.from ?? 'a detached HEAD'}.
+          Another branch stays checked out: {branch.to ?? 'a detached HEAD'} instead of{' '}
+          {branch.from ?? 'a detached HEAD'}.
         </p>
       )}
       {skipped.length === 0 ? null : (

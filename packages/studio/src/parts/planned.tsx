@@ -10,7 +10,9 @@ export function Planned({ result }: { readonly result: MoveResult }) {
   return (
     <section aria-label="Paths that would change">
       <h3>Changes</h3>
-      {files.length === 0 ? <p className="muted">No file changes: they are already as they would be.</p> : null}
+      {files.length === 0 ? (
+        <p className="muted">No file changes: they are already as they would be.</p>
+      ) : null}
       <ul className="plan">
         {files.map(({ path, action, from, merged }) => (
           <li key={path}>

@@ -2,7 +2,7 @@ import { type MoveResult, UnturnRequestError } from '@unturn/client'
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { Diff } from '../diff/lazy.tsx'
 import { useStudio } from '../lib/studio.ts'
-import { dryRun, doneWords, type How, titleOf, type Wish } from '../lib/wish.ts'
+import { doneWords, dryRun, type How, titleOf, type Wish } from '../lib/wish.ts'
 import { count } from '../lib/words.ts'
 import { Conflicts } from './conflicts.tsx'
 import { Dialog } from './dialog.tsx'
@@ -44,6 +44,7 @@ function PreviewOf({ wish }: { readonly wish: Wish }) {
   const [isBusy, setBusy] = useState(false)
   const again = () => setTries((number) => number + 1)
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `tries` counts how often somebody wanted it asked again.
   useEffect(() => {
     let isOld = false
     setBusy(true)
@@ -105,10 +106,10 @@ function PreviewOf({ wish }: { readonly wish: Wish }) {
       }
     >
       {failure === undefined ? null : <Failure failure={failure} again={again} />}
-      {result === undefined && failure === undefined ? <p className="wait">Working out what would change …</p> : null}
-      {result === undefined ? null : (
-        <Content result={result} wish={wish} how={how} onHow={setHow} />
-      )}
+      {result === undefined && failure === undefined ? (
+        <p className="wait">Working out what would change …</p>
+      ) : null}
+      {result === undefined ? null : <Content result={result} wish={wish} how={how} onHow={setHow} />}
     </Dialog>
   )
 }
@@ -123,13 +124,21 @@ interface ContentProps {
 function Content({ result, wish, how, onHow }: ContentProps) {
   const patch = result.patch ?? ''
   const isMove = wish.kind !== 'rollback'
-  const merged = useMemo(() => new Set(result.files.filter((file) => file.merged).map(({ path }) => path)), [result])
+  const merged = useMemo(
+    () => new Set(result.files.filter((file) => file.merged).map(({ path }) => path)),
+    [result],
+  )
   if (result.kind === 'nothing') return <p className="wait">{result.message}</p>
   return (
     <div className="preview">
       <div className="preview-facts">
         {result.conflicts.length > 0 || how.choices !== undefined || how.onConflict !== undefined ? (
-          <Conflicts conflicts={result.conflicts} isSettled={result.kind === 'planned'} how={how} onHow={onHow} />
+          <Conflicts
+            conflicts={result.conflicts}
+            isSettled={result.kind === 'planned'}
+            how={how}
+            onHow={onHow}
+          />
         ) : null}
         <Planned result={result} />
         <NotUndone
@@ -148,7 +157,9 @@ function Content({ result, wish, how, onHow }: ContentProps) {
             <Diff
               patch={patch}
               label="What would be written"
-              beside={(path) => (merged.has(path) ? <span className="tag accent">merged with later edits</span> : null)}
+              beside={(path) =>
+                merged.has(path) ? <span className="tag accent">merged with later edits</span> : null
+              }
             />
           </div>
         </div>
@@ -165,7 +176,9 @@ function summaryOf(result: MoveResult | undefined): string {
 
 function tellDone(wish: Wish, done: MoveResult, undo: () => void): void {
   const turns = done.reverted.length + done.redone.length
-  const what = [turns === 0 ? '' : count(turns, 'turn'), count(done.files.length, 'path')].filter((part) => part !== '')
+  const what = [turns === 0 ? '' : count(turns, 'turn'), count(done.files.length, 'path')].filter(
+    (part) => part !== '',
+  )
   const hasOp = done.op !== null
   tell({
     text: `${doneWords(wish)}: ${what.join(', ')}.`,
@@ -173,12 +186,19 @@ function tellDone(wish: Wish, done: MoveResult, undo: () => void): void {
   })
 }
 
-async function takeBack(workspace: ReturnType<typeof useStudio>['workspace'], done: MoveResult): Promise<void> {
+async function takeBack(
+  workspace: ReturnType<typeof useStudio>['workspace'],
+  done: MoveResult,
+): Promise<void> {
   if (done.op === null) return
   try {
     const back = await workspace.rollback({ selection: { ops: [done.op] } })
-    if (back.kind === 'conflicts') preview({ kind: 'rollback', selection: { ops: [done.op] }, what: 'what was just done' })
-    else tell({ text: back.kind === 'done' ? 'Taken back.' : (back.message ?? 'There was nothing to take back.') })
+    if (back.kind === 'conflicts')
+      preview({ kind: 'rollback', selection: { ops: [done.op] }, what: 'what was just done' })
+    else
+      tell({
+        text: back.kind === 'done' ? 'Taken back.' : (back.message ?? 'There was nothing to take back.'),
+      })
   } catch (error) {
     if (error instanceof Error) tell({ text: error.message, isBad: true })
   }

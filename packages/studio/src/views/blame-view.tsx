@@ -49,13 +49,24 @@ function Blamed({ file }: { readonly file: string }) {
         </span>
         <button
           type="button"
-          onClick={() => preview({ kind: 'rollback', ...(session === undefined ? {} : { session }), selection: { files: [file] }, what: file })}
+          onClick={() =>
+            preview({
+              kind: 'rollback',
+              ...(session === undefined ? {} : { session }),
+              selection: { files: [file] },
+              what: file,
+            })
+          }
         >
           Roll back this file…
         </button>
       </div>
       {failure === undefined ? null : <Failure failure={failure} again={again} />}
-      {data === undefined ? null : data.lines.length === 0 ? <p className="wait">The file is empty.</p> : <Lines lines={data.lines} />}
+      {data === undefined ? null : data.lines.length === 0 ? (
+        <p className="wait">The file is empty.</p>
+      ) : (
+        <Lines lines={data.lines} />
+      )}
     </section>
   )
 }
@@ -64,7 +75,7 @@ const lineHeight = 20
 const sameHeight = () => lineHeight
 
 function Lines({ lines }: { readonly lines: readonly BlameLine[] }) {
-  const scroller = useRef<HTMLDivElement>(null)
+  const scroller = useRef<HTMLElement>(null)
   const view = useVirtual(scroller, lines.length, sameHeight)
   const starts = useMemo(() => startsOf(lines), [lines])
   const jump = useCallback((line: BlameLine) => {
@@ -73,10 +84,14 @@ function Lines({ lines }: { readonly lines: readonly BlameLine[] }) {
   }, [])
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what can be scrolled must be reachable by keys.
-    <div ref={scroller} className="blame-lines" tabIndex={0} role="region" aria-label="Lines">
+    <section ref={scroller} className="blame-lines" tabIndex={0} aria-label="Lines">
       <div className="blame-all" style={{ height: view.height }}>
         {lines.slice(view.first, view.end).map((line, offset) => (
-          <div key={line.line} className="blame-line" style={{ transform: `translateY(${view.topOf(view.first + offset)}px)` }}>
+          <div
+            key={line.line}
+            className="blame-line"
+            style={{ transform: `translateY(${view.topOf(view.first + offset)}px)` }}
+          >
             <span className="blame-who small" style={{ borderColor: barOf(line) }}>
               {starts.has(line.line) || offset === 0 ? <Who line={line} onJump={() => jump(line)} /> : null}
             </span>
@@ -87,7 +102,7 @@ function Lines({ lines }: { readonly lines: readonly BlameLine[] }) {
           </div>
         ))}
       </div>
-    </div>
+    </section>
   )
 }
 

@@ -22,11 +22,25 @@ export function ChangeFilters({ searchRef }: { readonly searchRef: RefObject<HTM
   const since = marks.since
   return (
     <search className="filters">
-      <Text name="text" label="Text in path, prompt or command" value={marks.text} searchRef={searchRef} onChange={(text) => mark({ text }, 'replace')} />
-      <Text name="file" label="File or folder" value={marks.file} onChange={(file) => mark({ file }, 'replace')} />
+      <Text
+        name="text"
+        label="Text in path, prompt or command"
+        value={marks.text}
+        searchRef={searchRef}
+        onChange={(text) => mark({ text }, 'replace')}
+      />
+      <Text
+        name="file"
+        label="File or folder"
+        value={marks.file}
+        onChange={(file) => mark({ file }, 'replace')}
+      />
       <label>
         <span className="hidden">Agent</span>
-        <select value={marks.agent ?? ''} onChange={(event) => mark({ agent: event.target.value || undefined }, 'replace')}>
+        <select
+          value={marks.agent ?? ''}
+          onChange={(event) => mark({ agent: event.target.value || undefined }, 'replace')}
+        >
           <option value="">Any agent</option>
           {agents.map((agent) => (
             <option key={agent} value={agent}>
@@ -63,7 +77,10 @@ export function ChangeFilters({ searchRef }: { readonly searchRef: RefObject<HTM
       <span className="grow" />
       <label>
         <span className="muted">group by </span>
-        <select value={groupBy} onChange={(event) => change({ groupBy: event.target.value as Preferences['groupBy'] })}>
+        <select
+          value={groupBy}
+          onChange={(event) => change({ groupBy: event.target.value as Preferences['groupBy'] })}
+        >
           {groupings.map(({ by, name }) => (
             <option key={by} value={by}>
               {name}

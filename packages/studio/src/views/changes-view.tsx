@@ -2,6 +2,7 @@ import './changes.css'
 import type { Change, Selection } from '@unturn/client'
 import { useCallback, useEffect, useMemo, useRef } from 'react'
 import { colourOf } from '../lib/colour.ts'
+import { type GroupRow, groupsOf } from '../lib/groups.ts'
 import { useKeys } from '../lib/keys.ts'
 import { goTo, useMarks } from '../lib/place.ts'
 import { usePreferences } from '../lib/preferences.ts'
@@ -12,7 +13,6 @@ import { Failure } from '../parts/failure.tsx'
 import { preview } from '../parts/preview.tsx'
 import { Agent, Empty, Lines, Path, Shown, When } from '../parts/small.tsx'
 import { ChangeFilters } from './change-filters.tsx'
-import { groupsOf, type GroupRow } from '../lib/groups.ts'
 
 /** All changes, narrowed and grouped as somebody likes, and the ways to take them back. */
 export function ChangesView() {
@@ -45,7 +45,7 @@ interface RowsProps {
 }
 
 function Rows({ rows, prompts, onEnd, isComplete }: RowsProps) {
-  const scroller = useRef<HTMLDivElement>(null)
+  const scroller = useRef<HTMLElement>(null)
   const heightOf = useCallback((row: number) => (rows[row]?.kind === 'group' ? 34 : 30), [rows])
   const view = useVirtual(scroller, rows.length, heightOf)
   useEffect(() => {
@@ -53,21 +53,31 @@ function Rows({ rows, prompts, onEnd, isComplete }: RowsProps) {
   }, [view.end, rows.length, isComplete, onEnd])
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what can be scrolled must be reachable by keys.
-    <div ref={scroller} className="change-rows" tabIndex={0} role="region" aria-label="Changes">
+    <section ref={scroller} className="change-rows" tabIndex={0} aria-label="Changes">
       <div className="change-all" style={{ height: view.height }}>
         {rows.slice(view.first, view.end).map((row, offset) => (
-          <div key={row.key} className={`change-row ${row.kind}`} style={{ transform: `translateY(${view.topOf(view.first + offset)}px)` }}>
+          <div
+            key={row.key}
+            className={`change-row ${row.kind}`}
+            style={{ transform: `translateY(${view.topOf(view.first + offset)}px)` }}
+          >
             {row.kind === 'group' ? <Group row={row} prompts={prompts} /> : <One change={row.change} />}
           </div>
         ))}
       </div>
-    </div>
+    </section>
   )
 }
 
 type Prompts = Readonly<Record<string, string | null>>
 
-function Group({ row, prompts }: { readonly row: Extract<GroupRow, { kind: 'group' }>; readonly prompts: Prompts }) {
+function Group({
+  row,
+  prompts,
+}: {
+  readonly row: Extract<GroupRow, { kind: 'group' }>
+  readonly prompts: Prompts
+}) {
   const { by, first } = row
   const what = wordsOf(by, first)
   const selection = selectionOf(by, first)
@@ -83,7 +93,14 @@ function Group({ row, prompts }: { readonly row: Extract<GroupRow, { kind: 'grou
         <button
           type="button"
           className="quiet small"
-          onClick={() => preview({ kind: 'rollback', ...(first.session === null ? {} : { session: first.session }), selection, what })}
+          onClick={() =>
+            preview({
+              kind: 'rollback',
+              ...(first.session === null ? {} : { session: first.session }),
+              selection,
+              what,
+            })
+          }
         >
           Roll back {what}…
         </button>
@@ -96,7 +113,11 @@ function TurnName({ change, prompts }: { readonly change: Change; readonly promp
   if (change.turn === null) return <>{change.actor === 'user' ? 'Your own edits' : 'Unturn'}</>
   const { turn, session } = change
   return (
-    <button type="button" className="link" onClick={() => goTo('history', { session: session ?? undefined, turn })}>
+    <button
+      type="button"
+      className="link cut"
+      onClick={() => goTo('history', { session: session ?? undefined, turn })}
+    >
       <span style={{ color: colourOf(change.actor) }}>●</span>{' '}
       <Shown text={prompts[turn]?.split('\n', 1)[0] ?? `turn ${short(turn)}`} />
     </button>
@@ -121,7 +142,14 @@ function selectionOf(by: GroupRow['by'], first: Change): Selection | undefined {
 }
 
 const kinds = { add: 'A', modify: 'M', delete: 'D', rename: 'R', mode: 'P', type: 'T' } as const
-const kindWords = { add: 'added', modify: 'modified', delete: 'deleted', rename: 'renamed', mode: 'mode changed', type: 'kind changed' } as const
+const kindWords = {
+  add: 'added',
+  modify: 'modified',
+  delete: 'deleted',
+  rename: 'renamed',
+  mode: 'mode changed',
+  type: 'kind changed',
+} as const
 
 function One({ change }: { readonly change: Change }) {
   const { kind, path, from, actor, at, binary, additions, deletions, turn, session, id } = change
@@ -152,7 +180,14 @@ function One({ change }: { readonly change: Change }) {
           type="button"
           className="quiet small change-act"
           aria-label={`Roll back this change of ${path}`}
-          onClick={() => preview({ kind: 'rollback', ...(session === null ? {} : { session }), selection: { changes: [id] }, what: 'this change' })}
+          onClick={() =>
+            preview({
+              kind: 'rollback',
+              ...(session === null ? {} : { session }),
+              selection: { changes: [id] },
+              what: 'this change',
+            })
+          }
         >
           Roll back…
         </button>

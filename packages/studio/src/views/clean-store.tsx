@@ -43,7 +43,10 @@ export function CleanStore({ plan, onClose }: { readonly plan: Collected; readon
         <p>No session is old enough to be dropped. What is stored will be packed more tightly.</p>
       ) : (
         <>
-          <p>{count(plan.dropped.length, 'session')} will be dropped with everything they recorded. Files stay as they are.</p>
+          <p>
+            {count(plan.dropped.length, 'session')} will be dropped with everything they recorded. Files stay
+            as they are.
+          </p>
           <ul className="findings">
             {plan.dropped.map(({ session, because, turns, lastAt }) => (
               <li key={session}>

@@ -18,7 +18,12 @@ export function CommentDialog({ onClose, onComment }: Props) {
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="button" className="primary" disabled={text.trim() === ''} onClick={() => onComment(text.trim())}>
+          <button
+            type="button"
+            className="primary"
+            disabled={text.trim() === ''}
+            onClick={() => onComment(text.trim())}
+          >
             Reject
           </button>
         </>

@@ -54,7 +54,12 @@ export function ContestedDialog({ session, contested, onClose, onDone }: Props) 
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="button" className="primary" disabled={planned === undefined} onClick={() => void apply()}>
+          <button
+            type="button"
+            className="primary"
+            disabled={planned === undefined}
+            onClick={() => void apply()}
+          >
             {word === 'reject' ? 'Reject' : 'Accept'}
           </button>
         </>

@@ -42,7 +42,11 @@ export function useDecide(session: string): Deciding {
   const send = async (wish: Undecided) => {
     const { word, selection, comment } = wish
     try {
-      const decision = await workspace[word]({ session, selection, ...(comment === undefined ? {} : { comment }) })
+      const decision = await workspace[word]({
+        session,
+        selection,
+        ...(comment === undefined ? {} : { comment }),
+      })
       if (decision.kind === 'conflicts') setContested({ ...wish, decision })
       else done(wish, decision)
     } catch (error) {

@@ -16,7 +16,8 @@ export function EditView({ op, edit }: { readonly op: string; readonly edit: Use
   const { data, failure, again } = useAsk(
     undefined,
     `${op} ${whitespace}`,
-    (signal) => workspace.show(op, { ...(whitespace === 'ignore' ? { whitespace: 'ignore' } : {}) }, { signal }),
+    (signal) =>
+      workspace.show(op, { ...(whitespace === 'ignore' ? { whitespace: 'ignore' } : {}) }, { signal }),
     never,
   )
   return (
@@ -28,7 +29,9 @@ export function EditView({ op, edit }: { readonly op: string; readonly edit: Use
           {edit === undefined ? null : <When at={edit.at} />}
           {edit === undefined ? null : <Lines additions={edit.additions} deletions={edit.deletions} />}
         </div>
-        <h2 className="turn-prompt">{edit?.label == null ? 'Your own edits' : <Shown text={edit.label} />}</h2>
+        <h2 className="turn-prompt">
+          {edit?.label == null ? 'Your own edits' : <Shown text={edit.label} />}
+        </h2>
         <p className="muted">No undo of a turn takes these back: they are yours.</p>
       </header>
       <div className="turn-body">
@@ -39,7 +42,12 @@ export function EditView({ op, edit }: { readonly op: string; readonly edit: Use
           </div>
           {failure === undefined ? null : <Failure failure={failure} again={again} />}
           {data === undefined ? null : (
-            <Diff patch={data.patch} label="What you changed" without={wholePaths(data.changes)} above={<Binaries changes={data.changes} point={{ at: op }} />} />
+            <Diff
+              patch={data.patch}
+              label="What you changed"
+              without={wholePaths(data.changes)}
+              above={<Binaries changes={data.changes} point={{ at: op }} />}
+            />
           )}
         </div>
       </div>

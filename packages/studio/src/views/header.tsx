@@ -15,7 +15,12 @@ export const viewNames: Readonly<Record<View, string>> = {
   files: 'Files',
   store: 'Store',
 }
-const liveWords = { connecting: 'connecting', open: 'live', lost: 'connection lost', refused: 'refused' } as const
+const liveWords = {
+  connecting: 'connecting',
+  open: 'live',
+  lost: 'connection lost',
+  refused: 'refused',
+} as const
 
 interface Props {
   readonly workspaces: readonly WorkspaceEntry[]
@@ -62,7 +67,9 @@ export function Header({ workspaces, onHelp }: Props) {
             onClick={() => goTo(one, {})}
           >
             {viewNames[one]}
-            {one === 'review' && status.pendingHunks > 0 ? <span className="tag accent num">{status.pendingHunks}</span> : null}
+            {one === 'review' && status.pendingHunks > 0 ? (
+              <span className="tag accent num">{status.pendingHunks}</span>
+            ) : null}
           </button>
         ))}
       </nav>
@@ -71,7 +78,12 @@ export function Header({ workspaces, onHelp }: Props) {
         <span className="dot" aria-hidden="true" />
         <span className="live-word small">{liveWords[connection]}</span>
       </span>
-      <button type="button" className="quiet" aria-label={`Switch to ${other} colours`} onClick={() => change({ theme: other })}>
+      <button
+        type="button"
+        className="quiet"
+        aria-label={`Switch to ${other} colours`}
+        onClick={() => change({ theme: other })}
+      >
         {theme === 'dark' ? '☀' : '☾'}
       </button>
       <button type="button" className="quiet" aria-label="Keys" onClick={onHelp}>

@@ -1,12 +1,12 @@
 import './history.css'
-import { useMemo } from 'react'
+import { useEffect, useMemo } from 'react'
 import { useKeys } from '../lib/keys.ts'
+import { momentsOf } from '../lib/moments.ts'
 import { useMarks } from '../lib/place.ts'
 import { useStudio } from '../lib/studio.ts'
 import { useTree } from '../lib/use-tree.ts'
 import { Failure } from '../parts/failure.tsx'
 import { Empty } from '../parts/small.tsx'
-import { momentsOf } from '../lib/moments.ts'
 import { EditView } from './edit-view.tsx'
 import { PastView } from './past-view.tsx'
 import { RedoBanner } from './redo-banner.tsx'
@@ -14,6 +14,9 @@ import { Teach } from './teach.tsx'
 import { TimeSlider } from './time-slider.tsx'
 import { Timeline } from './timeline.tsx'
 import { TurnView } from './turn-view.tsx'
+
+// Diffs are in a file of their own. It is fetched when the history is on the screen, before somebody asks for one.
+const warmUpMs = 600
 
 export function History() {
   const { status } = useStudio()
@@ -36,6 +39,10 @@ export function History() {
     { key: '[', does: 'the files one moment earlier', run: () => slideBy(-1) },
     { key: ']', does: 'the files one moment later', run: () => slideBy(1) },
   ])
+  useEffect(() => {
+    const timer = setTimeout(() => void import('../diff/diff-view.tsx'), warmUpMs)
+    return () => clearTimeout(timer)
+  }, [])
   if (sessions.length === 0) return <Teach />
   return (
     <div className={hasDetail ? 'history has-detail' : 'history'}>
@@ -47,7 +54,9 @@ export function History() {
           session={session}
           tree={tree}
           chosen={chosen}
-          onSession={(id) => mark({ session: id ?? 'none', turn: undefined, step: undefined, op: undefined, past: undefined })}
+          onSession={(id) =>
+            mark({ session: id ?? 'none', turn: undefined, step: undefined, op: undefined, past: undefined })
+          }
           onChoose={({ turn, step, op }) => mark({ session, turn, step, op, past: undefined })}
         />
         <TimeSlider moments={moments} at={past} onSlide={slide} />
@@ -58,12 +67,16 @@ export function History() {
         ) : chosen.turn !== undefined ? (
           <TurnView key={chosen.turn} turn={chosen.turn} step={chosen.step} />
         ) : chosen.op !== undefined ? (
-          <EditView key={chosen.op} op={chosen.op} edit={tree?.userEdits.find(({ op }) => op === chosen.op)} />
+          <EditView
+            key={chosen.op}
+            op={chosen.op}
+            edit={tree?.userEdits.find(({ op }) => op === chosen.op)}
+          />
         ) : (
           <Empty title="Choose a turn">
             <p className="muted">
-              See what it changed, and take it back. <kbd>j</kbd> and <kbd>k</kbd> go through the turns, <kbd>?</kbd> shows
-              all keys.
+              See what it changed, and take it back. <kbd>j</kbd> and <kbd>k</kbd> go through the turns,{' '}
+              <kbd>?</kbd> shows all keys.
             </p>
           </Empty>
         )}

@@ -29,7 +29,10 @@ export function HunkBar({ hunk, prompts, isCurrent, isSmall = false, onAccept, o
   const { turns, agents, contested, kind, proposal, oldMode, newMode } = hunk
   const turn = turns.at(-1)
   return (
-    <div className={isCurrent ? 'hunk-bar current' : 'hunk-bar'} aria-current={isCurrent ? 'true' : undefined}>
+    <div
+      className={isCurrent ? 'hunk-bar current' : 'hunk-bar'}
+      aria-current={isCurrent ? 'true' : undefined}
+    >
       <button type="button" className="accept" onClick={onAccept}>
         Accept{isCurrent ? <kbd>a</kbd> : null}
       </button>

@@ -1,8 +1,8 @@
 import { WholeFile } from '../diff/lazy.tsx'
-import { useSettled } from '../lib/settled.ts'
 import { never, useAsk } from '../lib/ask.ts'
 import type { Moment } from '../lib/moments.ts'
 import { useMarks } from '../lib/place.ts'
+import { useSettled } from '../lib/settled.ts'
 import { useStudio } from '../lib/studio.ts'
 import { size } from '../lib/words.ts'
 import { BackToList } from '../parts/back.tsx'
@@ -41,7 +41,11 @@ export function PastView({ moment, session, onLeave }: Props) {
       <div className={file === undefined ? 'past-body' : 'past-body has-file'}>
         <FileTree point={point} chosen={file} onChoose={(path) => mark({ file: path }, 'replace')} />
         <div className="past-file">
-          {file === undefined ? <p className="wait">Choose a file to read it as it was.</p> : <PastFile path={file} point={point} />}
+          {file === undefined ? (
+            <p className="wait">Choose a file to read it as it was.</p>
+          ) : (
+            <PastFile path={file} point={point} />
+          )}
         </div>
       </div>
     </article>

@@ -26,7 +26,12 @@ export function ReviewFiles({ files, current, viewed, onShow, onAccept, onReject
           return (
             <li key={`${file.path} ${file.proposal ?? ''}`} className={file === current ? 'current' : ''}>
               <div className="review-file">
-                <button type="button" className="link grow cut" aria-current={file === current ? 'true' : undefined} onClick={() => onShow(file)}>
+                <button
+                  type="button"
+                  className="link grow cut"
+                  aria-current={file === current ? 'true' : undefined}
+                  onClick={() => onShow(file)}
+                >
                   <Path path={file.path} from={file.from} />
                 </button>
                 <Lines additions={file.additions} deletions={file.deletions} />
@@ -40,10 +45,20 @@ export function ReviewFiles({ files, current, viewed, onShow, onAccept, onReject
                   />
                   Viewed<span className="hidden"> {file.path}</span>
                 </label>
-                <button type="button" className="quiet" aria-label={`Reject ${file.path}`} onClick={() => onReject(file)}>
+                <button
+                  type="button"
+                  className="quiet"
+                  aria-label={`Reject ${file.path}`}
+                  onClick={() => onReject(file)}
+                >
                   Reject
                 </button>
-                <button type="button" className="quiet" aria-label={`Accept ${file.path}`} onClick={() => onAccept(file)}>
+                <button
+                  type="button"
+                  className="quiet"
+                  aria-label={`Accept ${file.path}`}
+                  onClick={() => onAccept(file)}
+                >
                   Accept
                 </button>
               </div>

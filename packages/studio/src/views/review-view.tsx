@@ -11,16 +11,27 @@ import { patchOfFile, placeOf } from '../lib/review-patch.ts'
 import { useStudio } from '../lib/studio.ts'
 import { useTree } from '../lib/use-tree.ts'
 import { useViewed } from '../lib/viewed.ts'
+import { visible } from '../lib/visible.ts'
 import { count, shortSession } from '../lib/words.ts'
 import { DiffSwitches } from '../parts/diff-switches.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { Empty } from '../parts/small.tsx'
-import { visible } from '../lib/visible.ts'
 import { useDecide } from './decide.tsx'
 import { HunkBar } from './hunk-bar.tsx'
 import { ReviewFiles, seenOf } from './review-files.tsx'
 
-const news = new Set(['change', 'undo', 'redo', 'restore', 'rollback', 'accept', 'reject', 'propose', 'turn.ended', 'session.updated'])
+const news = new Set([
+  'change',
+  'undo',
+  'redo',
+  'restore',
+  'rollback',
+  'accept',
+  'reject',
+  'propose',
+  'turn.ended',
+  'session.updated',
+])
 
 /** What waits for somebody's word, block by block. */
 export function ReviewView() {
@@ -48,7 +59,10 @@ export function ReviewView() {
         key={session}
         review={data}
         session={session}
-        sessions={status.sessions.map(({ id, agent }) => ({ id, name: `${visible(agent)} ${shortSession(id)}` }))}
+        sessions={status.sessions.map(({ id, agent }) => ({
+          id,
+          name: `${visible(agent)} ${shortSession(id)}`,
+        }))}
         onSession={(id) => mark({ session: id, turn: undefined })}
       />
     </div>
@@ -70,17 +84,33 @@ interface PendingProps {
 function Pending({ review, session, sessions, onSession }: PendingProps) {
   const [{ turn }, mark] = useMarks()
   const { tree } = useTree(session)
-  const prompts = useMemo(() => new Map(tree?.turns.map(({ id, prompt }) => [id, prompt ?? 'no prompt'])), [tree])
-  const turns = useMemo(() => [...new Set(review.files.flatMap(({ hunks }) => hunks.flatMap((hunk) => hunk.turns)))], [review])
-  const files = useMemo(() => (turn === undefined ? review.files : review.files.flatMap((file) => ofTurn(file, turn))), [review, turn])
-  const places = useMemo(() => files.flatMap((file) => file.hunks.map((hunk): Place => ({ file, hunk }))), [files])
+  const prompts = useMemo(
+    () => new Map(tree?.turns.map(({ id, prompt }) => [id, prompt ?? 'no prompt'])),
+    [tree],
+  )
+  const turns = useMemo(
+    () => [...new Set(review.files.flatMap(({ hunks }) => hunks.flatMap((hunk) => hunk.turns)))],
+    [review],
+  )
+  const files = useMemo(
+    () => (turn === undefined ? review.files : review.files.flatMap((file) => ofTurn(file, turn))),
+    [review, turn],
+  )
+  const places = useMemo(
+    () => files.flatMap((file) => file.hunks.map((hunk): Place => ({ file, hunk }))),
+    [files],
+  )
   const [chosen, setChosen] = useState<string>()
-  const at = Math.max(0, places.findIndex(({ hunk }) => hunk.id === chosen))
+  const at = Math.max(
+    0,
+    places.findIndex(({ hunk }) => hunk.id === chosen),
+  )
   const current = places[at]
   const { decide, asking } = useDecide(session)
   const handle = useRef<CodeViewHandle<ReviewHunk, undefined>>(null)
   const viewed = useViewed(`${session}`)
-  const isClosed = (path: string) => files.some((file) => file.path === path && viewed.isViewed(path, seenOf(file)))
+  const isClosed = (path: string) =>
+    files.some((file) => file.path === path && viewed.isViewed(path, seenOf(file)))
 
   const show = (place: Place | undefined) => {
     if (place === undefined) return
@@ -88,12 +118,21 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
     const id = itemId(place.file.path, files.indexOf(place.file))
     const where = placeOf(place.hunk)
     if (where === undefined) handle.current?.scrollTo({ type: 'item', id, align: 'start' })
-    else handle.current?.scrollTo({ type: 'line', id, lineNumber: where.line, side: where.side, align: 'center' })
+    else
+      handle.current?.scrollTo({
+        type: 'line',
+        id,
+        lineNumber: where.line,
+        side: where.side,
+        align: 'center',
+      })
   }
   const step = (by: number) => show(places[Math.min(Math.max(at + by, 0), places.length - 1)])
-  const hunkWish = (): HunkSelection | undefined => (current === undefined ? undefined : { hunks: [current.hunk.id] })
+  const hunkWish = (): HunkSelection | undefined =>
+    current === undefined ? undefined : { hunks: [current.hunk.id] }
   const all: HunkSelection = turn === undefined ? { all: true } : { turns: [turn] }
-  const accept = (selection: HunkSelection | undefined) => selection !== undefined && void decide('accept', selection)
+  const accept = (selection: HunkSelection | undefined) =>
+    selection !== undefined && void decide('accept', selection)
   const reject = (selection: HunkSelection | undefined, comment?: 'comment') =>
     selection !== undefined && void decide('reject', selection, comment === 'comment')
   useKeys('Review', [
@@ -102,8 +141,16 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
     { key: 'a', does: 'accept the hunk', run: () => accept(hunkWish()) },
     { key: 'r', does: 'reject the hunk', run: () => reject(hunkWish()) },
     { key: 'c', does: 'reject the hunk, and say why', run: () => reject(hunkWish(), 'comment') },
-    { key: 'A', does: 'accept the file', run: () => current !== undefined && accept({ files: [current.file.path] }) },
-    { key: 'R', does: 'reject the file', run: () => current !== undefined && reject({ files: [current.file.path] }) },
+    {
+      key: 'A',
+      does: 'accept the file',
+      run: () => current !== undefined && accept({ files: [current.file.path] }),
+    },
+    {
+      key: 'R',
+      does: 'reject the file',
+      run: () => current !== undefined && reject({ files: [current.file.path] }),
+    },
     {
       key: 'v',
       does: 'mark the file as viewed',
@@ -112,7 +159,8 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
   ])
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when the one that was looked at is gone.
   useEffect(() => {
-    if (chosen !== undefined && !places.some(({ hunk }) => hunk.id === chosen)) setChosen(places[Math.min(at, places.length - 1)]?.hunk.id)
+    if (chosen !== undefined && !places.some(({ hunk }) => hunk.id === chosen))
+      setChosen(places[Math.min(at, places.length - 1)]?.hunk.id)
   }, [places])
 
   const patch = useMemo(() => files.map(patchOfFile).join(''), [files])
@@ -128,7 +176,11 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
             ))}
           </select>
         )}
-        <select aria-label="Turn" value={turn ?? ''} onChange={(event) => mark({ turn: event.target.value || undefined }, 'replace')}>
+        <select
+          aria-label="Turn"
+          value={turn ?? ''}
+          onChange={(event) => mark({ turn: event.target.value || undefined }, 'replace')}
+        >
           <option value="">All turns</option>
           {turns.map((id) => (
             <option key={id} value={id}>
@@ -150,7 +202,10 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
       {asking}
       {places.length === 0 ? (
         <Empty title="Everything is reviewed">
-          <p className="muted">What an agent changes next waits here for your word. Rejected hunks go back to the agent with your comment.</p>
+          <p className="muted">
+            What an agent changes next waits here for your word. Rejected hunks go back to the agent with your
+            comment.
+          </p>
         </Empty>
       ) : (
         <div className="review-body">
@@ -166,7 +221,10 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
             patch={patch}
             label="Pending hunks"
             handle={handle}
-            version={`${current?.hunk.id} ${files.filter(({ path }) => isClosed(path)).map(({ path }) => path).join(' ')}`}
+            version={`${current?.hunk.id} ${files
+              .filter(({ path }) => isClosed(path))
+              .map(({ path }) => path)
+              .join(' ')}`}
             isClosed={isClosed}
             marks={(path) => (files.find((file) => file.path === path)?.hunks ?? []).flatMap(markOf)}
             renderMark={(hunk) => (
@@ -180,7 +238,9 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
               />
             )}
             beside={(path) => {
-              const whole = (files.find((file) => file.path === path)?.hunks ?? []).filter((hunk) => placeOf(hunk) === undefined)
+              const whole = (files.find((file) => file.path === path)?.hunks ?? []).filter(
+                (hunk) => placeOf(hunk) === undefined,
+              )
               return whole.map((hunk) => (
                 <HunkBar
                   key={hunk.id}

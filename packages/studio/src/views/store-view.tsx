@@ -49,7 +49,13 @@ function Totals({ store }: { readonly store: Store }) {
   )
 }
 
-function Sessions({ sessions, onChange }: { readonly sessions: readonly SessionSize[]; readonly onChange: () => void }) {
+function Sessions({
+  sessions,
+  onChange,
+}: {
+  readonly sessions: readonly SessionSize[]
+  readonly onChange: () => void
+}) {
   const { workspace } = useStudio()
   const [plan, setPlan] = useState<Collected>()
   const most = Math.max(1, ...sessions.map(({ bytes }) => bytes))
@@ -99,13 +105,23 @@ function Sessions({ sessions, onChange }: { readonly sessions: readonly SessionS
             {sessions.map((one) => (
               <tr key={one.session}>
                 <td>
-                  <button type="button" className="link" onClick={() => goTo('history', { session: one.session })}>
+                  <button
+                    type="button"
+                    className="link"
+                    onClick={() => goTo('history', { session: one.session })}
+                  >
                     <Agent name={one.agent} />{' '}
                     <span className="mono">
                       <Shown text={shortSession(one.session)} />
                     </span>
                   </button>
-                  <meter className="size-bar" min={0} max={most} value={one.bytes} aria-label={`${size(one.bytes)} of the largest session's ${size(most)}`} />
+                  <meter
+                    className="size-bar"
+                    min={0}
+                    max={most}
+                    value={one.bytes}
+                    aria-label={`${size(one.bytes)} of the largest session's ${size(most)}`}
+                  />
                 </td>
                 <td className="right num">{size(one.bytes)}</td>
                 <td className="right num wide-only-cell">{one.turns.toLocaleString('en')}</td>
@@ -164,7 +180,9 @@ function Health() {
       </div>
       <div role="status">
         {findings === undefined ? (
-          <p className="muted">Reads every stored object and compares the index with the log. Changes nothing.</p>
+          <p className="muted">
+            Reads every stored object and compares the index with the log. Changes nothing.
+          </p>
         ) : findings.findings.length === 0 ? (
           <p>
             <span className="tag good">sound</span> Nothing is missing or damaged.
@@ -175,7 +193,8 @@ function Health() {
             <ul className="findings">
               {findings.findings.map(({ severity, what }) => (
                 <li key={what}>
-                  <span className={severity === 'error' ? 'tag bad' : 'tag warn'}>{severity}</span> <Shown text={what} />
+                  <span className={severity === 'error' ? 'tag bad' : 'tag warn'}>{severity}</span>{' '}
+                  <Shown text={what} />
                 </li>
               ))}
             </ul>

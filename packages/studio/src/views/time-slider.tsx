@@ -18,7 +18,13 @@ export function TimeSlider({ moments, at, onSlide }: Props) {
   return (
     <div className="slider">
       <div className="slider-row">
-        <button type="button" className="quiet" aria-label="One moment earlier" disabled={value === 0} onClick={() => go(value - 1)}>
+        <button
+          type="button"
+          className="quiet"
+          aria-label="One moment earlier"
+          disabled={value === 0}
+          onClick={() => go(value - 1)}
+        >
           ◂
         </button>
         <input
@@ -30,7 +36,13 @@ export function TimeSlider({ moments, at, onSlide }: Props) {
           value={value}
           onChange={(event) => go(Number(event.target.value))}
         />
-        <button type="button" className="quiet" aria-label="One moment later" disabled={value === last} onClick={() => go(value + 1)}>
+        <button
+          type="button"
+          className="quiet"
+          aria-label="One moment later"
+          disabled={value === last}
+          onClick={() => go(value + 1)}
+        >
           ▸
         </button>
       </div>

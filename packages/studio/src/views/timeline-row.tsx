@@ -20,7 +20,13 @@ interface Props {
 const levels: Readonly<Record<Row['kind'], number>> = { session: 1, turn: 2, edit: 2, note: 2, step: 3 }
 
 export function TimelineRow({ id, row, top, isChosen, isCursor, onActivate, onToggle }: Props) {
-  const classes = ['row', `is-${row.kind}`, isChosen ? 'chosen' : '', isCursor ? 'cursor' : '', isOff(row) ? 'is-off' : '']
+  const classes = [
+    'row',
+    `is-${row.kind}`,
+    isChosen ? 'chosen' : '',
+    isCursor ? 'cursor' : '',
+    isOff(row) ? 'is-off' : '',
+  ]
   return (
     // biome-ignore lint/a11y/useFocusableInteractive: the tree itself has the focus and names the row that is meant.
     // biome-ignore lint/a11y/useKeyWithClickEvents: keys are the tree's.
@@ -112,7 +118,11 @@ function TurnRow({ turn, isOpen, onToggle }: TurnProps) {
     <div className="turn-row grow">
       <div className="first">
         <span className="cut grow prompt">
-          {prompt === null || prompt.trim() === '' ? <span className="muted">no prompt</span> : <Shown text={firstLine(prompt)} />}
+          {prompt === null || prompt.trim() === '' ? (
+            <span className="muted">no prompt</span>
+          ) : (
+            <Shown text={firstLine(prompt)} />
+          )}
         </span>
         {status === 'open' ? <span className="tag accent pulse">running</span> : null}
         {status === 'interrupted' || status === 'failed' ? <span className="tag warn">{status}</span> : null}
@@ -154,8 +164,16 @@ function StepRow({ step }: { readonly step: Step }) {
         <Shown text={tool} />
       </span>
       <span className="cut grow mono small">
-        {command !== null ? <Shown text={command} /> : path === undefined ? <span className="muted">no files</span> : <Shown text={path} />}
-        {command === null && changes.length > 1 ? <span className="muted"> and {changes.length - 1} more</span> : null}
+        {command !== null ? (
+          <Shown text={command} />
+        ) : path === undefined ? (
+          <span className="muted">no files</span>
+        ) : (
+          <Shown text={path} />
+        )}
+        {command === null && changes.length > 1 ? (
+          <span className="muted"> and {changes.length - 1} more</span>
+        ) : null}
       </span>
       {running ? <span className="tag accent pulse">running</span> : null}
     </>
@@ -167,7 +185,10 @@ function EditRow({ edit }: { readonly edit: UserEdit }) {
   return (
     <>
       <span className="cut grow small">
-        <Agent name="user" /> <span className="muted">{label === null ? `edited ${count(files, 'file')}` : <Shown text={label} />}</span>{' '}
+        <Agent name="user" />{' '}
+        <span className="muted">
+          {label === null ? `edited ${count(files, 'file')}` : <Shown text={label} />}
+        </span>{' '}
         <span className="muted">
           <When at={at} />
         </span>

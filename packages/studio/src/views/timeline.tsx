@@ -73,21 +73,13 @@ export function Timeline({ sessions, session, tree, chosen, onSession, onChoose 
   }
   const onKeyDown = (event: React.KeyboardEvent) => {
     const row = rows[cursorAt]
-    const acts: Readonly<Record<string, () => void>> = {
-      ArrowDown: () => moveCursor(cursorAt + 1),
-      ArrowUp: () => moveCursor(cursorAt - 1),
-      Home: () => moveCursor(0),
-      End: () => moveCursor(rows.length - 1),
-      PageDown: () => moveCursor(cursorAt + 12),
-      PageUp: () => moveCursor(cursorAt - 12),
-      Enter: () => row !== undefined && activate(row),
-      ArrowRight: () => row?.kind === 'turn' && !row.isOpen && toggleTurn(row.turn.id),
-      ArrowLeft: () => row?.kind === 'turn' && row.isOpen && toggleTurn(row.turn.id),
-    }
-    const act = acts[event.key]
-    if (act === undefined) return
+    const to = cursorAfter(event.key, cursorAt, rows.length)
+    if (to !== undefined) moveCursor(to)
+    else if (event.key === 'Enter' && row !== undefined) activate(row)
+    else if (event.key === 'ArrowRight' && row?.kind === 'turn' && !row.isOpen) toggleTurn(row.turn.id)
+    else if (event.key === 'ArrowLeft' && row?.kind === 'turn' && row.isOpen) toggleTurn(row.turn.id)
+    else return
     event.preventDefault()
-    act()
   }
   useKeys('History', [
     { key: 'j', does: 'next (older) turn', run: () => move(1) },
@@ -128,6 +120,19 @@ export function Timeline({ sessions, session, tree, chosen, onSession, onChoose 
       </div>
     </div>
   )
+}
+
+/** Where a key leads in the list; undefined for keys that do something else. */
+function cursorAfter(key: string, at: number, rows: number): number | undefined {
+  const places = [
+    ['ArrowDown', at + 1],
+    ['ArrowUp', at - 1],
+    ['PageDown', at + 12],
+    ['PageUp', at - 12],
+    ['Home', 0],
+    ['End', rows - 1],
+  ] as const
+  return places.find(([name]) => name === key)?.[1]
 }
 
 function rowId(key: string): string {

@@ -8,19 +8,22 @@ import { goTo, useMarks } from '../lib/place.ts'
 import { usePreferences } from '../lib/preferences.ts'
 import { useStudio } from '../lib/studio.ts'
 import { count } from '../lib/words.ts'
+import { BackToList } from '../parts/back.tsx'
 import { DiffSwitches } from '../parts/diff-switches.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { preview } from '../parts/preview.tsx'
 import { Agent, Lines, Path, Shown, When } from '../parts/small.tsx'
-import { BackToList } from '../parts/back.tsx'
 
 /** One turn, or one step of it: prompt, what it changed, what it ran, and the ways back. */
 export function TurnView({ turn, step }: { readonly turn: string; readonly step: string | undefined }) {
   const { workspace, live } = useStudio()
   const isOurs = (event: { readonly type: string; readonly turn?: string | null }) =>
     event.turn === turn || ['undo', 'redo', 'restore', 'session.updated'].includes(event.type)
-  const { data, failure, again } = useAsk(live, turn, (signal) => workspace.turn(turn, { signal }), (event) =>
-    isOurs(event) || (event.type === 'change' && event.change.turn === turn),
+  const { data, failure, again } = useAsk(
+    live,
+    turn,
+    (signal) => workspace.turn(turn, { signal }),
+    (event) => isOurs(event) || (event.type === 'change' && event.change.turn === turn),
   )
   if (failure !== undefined && data === undefined) return <Failure failure={failure} again={again} />
   if (data === undefined) return <p className="wait">Loading …</p>
@@ -46,12 +49,18 @@ function Known({ detail, step }: { readonly detail: TurnDetail; readonly step: s
           <Agent name={turn.agent} />
           <When at={turn.began} />
           <span className="mono small muted">{turn.id}</span>
-          {turn.status === 'ok' ? null : <span className="tag warn">{turn.status === 'open' ? 'running' : turn.status}</span>}
+          {turn.status === 'ok' ? null : (
+            <span className="tag warn">{turn.status === 'open' ? 'running' : turn.status}</span>
+          )}
           {turn.head ? <span className="tag accent">now</span> : null}
           {turn.reverted ? <span className="tag">undone</span> : null}
         </div>
         <h2 className="turn-prompt">
-          {turn.prompt === null || turn.prompt.trim() === '' ? <span className="muted">No prompt was recorded</span> : <Shown text={turn.prompt} />}
+          {turn.prompt === null || turn.prompt.trim() === '' ? (
+            <span className="muted">No prompt was recorded</span>
+          ) : (
+            <Shown text={turn.prompt} />
+          )}
         </h2>
         <div className="ways">
           <button type="button" disabled={turn.reverted} onClick={ways.undo}>
@@ -97,7 +106,12 @@ function Known({ detail, step }: { readonly detail: TurnDetail; readonly step: s
           )}
           <Missed detail={detail} />
         </aside>
-        <Changes id={chosenStep?.id ?? turn.id} session={turn.session} changes={changes} isStep={chosenStep !== undefined} />
+        <Changes
+          id={chosenStep?.id ?? turn.id}
+          session={turn.session}
+          changes={changes}
+          isStep={chosenStep !== undefined}
+        />
       </div>
     </article>
   )
@@ -140,7 +154,11 @@ function Files({ changes, detail }: { readonly changes: readonly Change[]; reado
                 {change.certainty}
               </span>
             )}
-            {change.binary ? <span className="tag">binary</span> : <Lines additions={change.additions} deletions={change.deletions} />}
+            {change.binary ? (
+              <span className="tag">binary</span>
+            ) : (
+              <Lines additions={change.additions} deletions={change.deletions} />
+            )}
           </li>
         ))}
       </ul>
@@ -186,7 +204,8 @@ function Changes({ id, session, changes, isStep }: ChangesProps) {
   const { data, failure, again } = useAsk(
     live,
     `${id} ${whitespace}`,
-    (signal) => workspace.show(id, { ...(whitespace === 'ignore' ? { whitespace: 'ignore' } : {}) }, { signal }),
+    (signal) =>
+      workspace.show(id, { ...(whitespace === 'ignore' ? { whitespace: 'ignore' } : {}) }, { signal }),
     (event) => event.type === 'change' && [event.change.turn, event.change.step].includes(id),
   )
   const whole = useMemo(() => wholePaths(changes), [changes])
@@ -222,7 +241,9 @@ function Changes({ id, session, changes, isStep }: ChangesProps) {
           label="What it changed"
           without={whole}
           above={<Binaries changes={changes} point={{ at: id, session }} />}
-          beside={(path) => <Beside change={stats.get(path)} path={path} session={session} id={id} isStep={isStep} />}
+          beside={(path) => (
+            <Beside change={stats.get(path)} path={path} session={session} id={id} isStep={isStep} />
+          )}
         />
       )}
     </div>

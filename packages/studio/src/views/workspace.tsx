@@ -1,7 +1,8 @@
 import type { ServerEvent, Unturn, WorkspaceEntry } from '@unturn/client'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import type { View } from '../lib/address.ts'
 import { useAsk } from '../lib/ask.ts'
+import { Early } from '../lib/early.ts'
 import { useKeys } from '../lib/keys.ts'
 import { Live } from '../lib/live.ts'
 import { goTo, usePlace } from '../lib/place.ts'
@@ -29,18 +30,26 @@ export function Workspace({ unturn, id, workspaces }: Props) {
   const workspace = useMemo(() => unturn.workspace(id), [unturn, id])
   const live = useMemo(() => new Live(workspace), [workspace])
   const { data: status, failure, again } = useAsk(live, id, (signal) => workspace.status({ signal }), isNews)
-  const begun = useRef(false)
+  // Asked side by side: to wait for one before the other is asked would make the first sight of a long history later.
+  const early = useMemo(() => new Early(workspace, live), [workspace, live])
   const from = status?.eventId
   const [first, setFirst] = useState<string>()
   if (first === undefined && from !== undefined) setFirst(from)
   useEffect(() => {
     if (first === undefined) return
-    begun.current = true
     return live.begin(first)
   }, [live, first])
-  if (status === undefined)
-    return <main className="lone">{failure === undefined ? <p className="wait">Loading …</p> : <Failure failure={failure} again={again} />}</main>
-  return <Known studio={{ unturn, workspace, live, status }} workspaces={workspaces} />
+  if (status === undefined || first === undefined)
+    return (
+      <main className="lone">
+        {failure === undefined ? (
+          <p className="wait">Loading …</p>
+        ) : (
+          <Failure failure={failure} again={again} />
+        )}
+      </main>
+    )
+  return <Known studio={{ unturn, workspace, live, status, early, since: first }} workspaces={workspaces} />
 }
 
 // What the status says of sessions; not every single change.
@@ -56,7 +65,13 @@ const views: Readonly<Record<View, () => React.JSX.Element>> = {
   store: StoreView,
 }
 
-function Known({ studio, workspaces }: { readonly studio: Studio; readonly workspaces: readonly WorkspaceEntry[] }) {
+function Known({
+  studio,
+  workspaces,
+}: {
+  readonly studio: Studio
+  readonly workspaces: readonly WorkspaceEntry[]
+}) {
   const { view } = usePlace()
   const [preferences, change] = usePreferences()
   const [isHelping, setHelping] = useState(false)
@@ -67,8 +82,16 @@ function Known({ studio, workspaces }: { readonly studio: Studio; readonly works
     { key: '3', does: 'review', run: () => goTo('review', {}) },
     { key: '4', does: 'files and blame', run: () => goTo('files', {}) },
     { key: '5', does: 'store', run: () => goTo('store', {}) },
-    { key: 's', does: 'split or unified diffs', run: () => change({ diffStyle: preferences.diffStyle === 'split' ? 'unified' : 'split' }) },
-    { key: 'w', does: 'show or ignore whitespace changes', run: () => change({ whitespace: preferences.whitespace === 'show' ? 'ignore' : 'show' }) },
+    {
+      key: 's',
+      does: 'split or unified diffs',
+      run: () => change({ diffStyle: preferences.diffStyle === 'split' ? 'unified' : 'split' }),
+    },
+    {
+      key: 'w',
+      does: 'show or ignore whitespace changes',
+      run: () => change({ whitespace: preferences.whitespace === 'show' ? 'ignore' : 'show' }),
+    },
     { key: '?', does: 'these keys', run: help },
   ])
   const Shown = views[view]

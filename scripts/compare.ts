@@ -255,6 +255,13 @@ function verdicts(place: Place, side: 'undone' | 'redone'): readonly string[] {
   return [...wanted.map((row) => verdict(place, row, side)), modeVerdict(place, side)]
 }
 
+/** What an undo had left in place is no merit of the redo. */
+function afterRedo({ undone, redone }: Run, at: number): string {
+  if (redone === undefined) return '—'
+  const before = at < rows.length ? undone[at] : at > rows.length ? undone[at - 1] : undefined
+  return before === '**not restored**' && redone[at] === 'back' ? 'was never out' : (redone[at] ?? '')
+}
+
 function verdict(place: Place, row: Row, side: 'undone' | 'redone'): string {
   const now = contentOf(place.pathOf(row.path))
   if (now === row[side]) return row.of === 'user' ? 'kept' : side === 'undone' ? 'restored' : 'back'
@@ -300,10 +307,7 @@ The user has changed one more file in between. OpenCode's redo is its unrevert; 
 
 ${table(
   ['', ...titles],
-  [...whats, meanwhile.what, modeRow].map((what, at) => [
-    what,
-    ...ofSmall.map((run) => run.redone?.[at] ?? '—'),
-  ]),
+  [...whats, meanwhile.what, modeRow].map((what, at) => [what, ...ofSmall.map((run) => afterRedo(run, at))]),
 )}
 
 ## Time
@@ -323,6 +327,7 @@ ${[small, large]
 ## What this does not show
 
 - OpenCode's revert is a request to its running server; Unturn's undo is a command, and the time has the start of its process in it. Claude Code's rewind can be driven without a terminal only as a process of its own (\`claude -p --resume ID --rewind-files MESSAGE\`, with ${Object.keys(checkpointing)[0]} set): its time is mostly the start of that process. \`/rewind\` in its terminal was not driven.
+- Unturn ran without its server here (UNTURN_SERVER=0): each hook looks at all files by itself, which is what makes the turn longer in the large repository.
 - OpenCode's revert also takes the conversation back, and so can Claude Code's in its terminal. Unturn leaves the conversation as it is, and tells the agent with the next prompt what was taken back.
 - Unturn captures an ignored file only where a tool names it, where it was captured before, or where it is protected; \`.env*\` is by default. Any other ignored file that a shell command changes stays as the command left it, and is not listed above.
 `

@@ -378,6 +378,7 @@ describe.skipIf(executable === undefined)('Studio in a browser', () => {
     }
     const page = await s.page()
     await rowOf(page, 'Sum up').click()
+    await page.getByRole('button', { name: /^Undo to here/ }).waitFor()
     await page.keyboard.press('u')
     await page.getByRole('dialog').getByText('Not undone').waitFor()
     found.push(...(await violations(page)))

@@ -67,16 +67,55 @@ function isFunction(exported: Readonly<Record<string, unknown>>, name: string): 
 
 for (const folder of [join(cli, 'dist'), join(core, 'dist')]) rmSync(folder, { recursive: true, force: true })
 
-// Split, so that a command loads only what it needs; the scanner's second thread finds its file beside the others.
-await build({
-  ...common,
-  entryPoints: {
-    unturn: join(cli, 'src/main.ts'),
-    'scan-worker': join(core, 'src/workspace/scan-worker.ts'),
+/**
+ * A command takes the engine whole. Each would otherwise get just the parts that it needs, in as many small files as
+ * there are different needs, and to find and link a file takes Node longer than to read one that is larger.
+ */
+const engineInOnePiece: Plugin = {
+  name: 'engine-in-one-piece',
+  setup({ onResolve }) {
+    onResolve({ filter: /^@unturn\/core$/ }, () => ({ path: './core.js', external: true }))
   },
-  outdir: join(cli, 'dist'),
+}
+const { '@unturn/core': _, ...besideCore } = common.alias ?? {}
+
+/** Hooks run with every tool call of an agent, and load only what they need: a bundle of their own, beside the other. */
+const hookApart: Plugin = {
+  name: 'hook-apart',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/hook\.ts$/ }, ({ importer }) =>
+      importer.endsWith('main.ts') ? { path: './hook.js', external: true } : undefined,
+    )
+  },
+}
+
+// The scanner's second thread finds its file beside the others.
+const small = { ...common, outdir: join(cli, 'dist'), minifySyntax: true, minifyWhitespace: true }
+await build({
+  ...small,
+  entryPoints: { 'scan-worker': join(core, 'src/workspace/scan-worker.ts') },
+  plugins: [loadedWhenUsed],
+})
+await build({
+  ...small,
+  entryPoints: { core: join(core, 'src/index.ts') },
+  chunkNames: 'core-[name]-[hash]',
   splitting: true,
-  minifySyntax: true,
+  plugins: [loadedWhenUsed],
+})
+// Split, so that a command loads only what it needs.
+await build({
+  ...small,
+  alias: besideCore,
+  entryPoints: { unturn: join(cli, 'src/main.ts') },
+  splitting: true,
+  plugins: [hookApart, engineInOnePiece, loadedWhenUsed],
+})
+await build({
+  ...small,
+  entryPoints: { hook: join(cli, 'src/hook.ts') },
+  chunkNames: 'hook-[name]-[hash]',
+  splitting: true,
   plugins: [loadedWhenUsed],
 })
 chmodSync(join(cli, 'dist/unturn.js'), 0o755)

@@ -1,14 +1,24 @@
 /** Keeps what Node has compiled for the next start: compiling takes longer than most commands do. */
 
-import { lstatSync } from 'node:fs'
+import { lstatSync, mkdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 
 export function keepCompiled(env: NodeJS.ProcessEnv): void {
   // Not in the store: Node makes these files as wide as the umask says, and everything in there is private.
-  const folder = join(cacheFolder(env), 'unturn')
-  if (isOursAlone(dirname(folder))) enableCompileCache(folder)
+  const folder = cacheFolder(env)
+  makeIfMissing(folder)
+  if (isOursAlone(folder)) enableCompileCache(join(folder, 'unturn'))
+}
+
+// As on a new machine, before the first program has put something there.
+function makeIfMissing(folder: string): void {
+  try {
+    if (isOursAlone(dirname(folder))) mkdirSync(folder, { mode: 0o700 })
+  } catch {
+    // It is there, or cannot be made: only a saving is lost.
+  }
 }
 
 function cacheFolder(env: NodeJS.ProcessEnv): string {

@@ -790,6 +790,8 @@ export class Helper {
   }
 
   async end(): Promise<void> {
+    // Whoever waits for its end waits for a thread that keeps nothing alive, and the program would end first.
+    this.#worker.ref()
     await this.#worker.terminate()
   }
 

@@ -761,6 +761,7 @@ export class Helper {
   readonly #waiting = new Map<number, Waiting>()
   #next = 1
   #isLost = false
+  #isEnding = false
 
   private constructor(worker: Worker) {
     this.#worker = worker
@@ -790,8 +791,7 @@ export class Helper {
   }
 
   async end(): Promise<void> {
-    // Whoever waits for its end waits for a thread that keeps nothing alive, and the program would end first.
-    this.#worker.ref()
+    this.#isEnding = true
     await this.#worker.terminate()
   }
 
@@ -809,7 +809,8 @@ export class Helper {
 
   #forget(id: number): void {
     this.#waiting.delete(id)
-    if (this.#waiting.size === 0) this.#worker.unref()
+    // A late answer must not let go of a thread whose end somebody waits for: the program would end first.
+    if (this.#waiting.size === 0 && !this.#isEnding) this.#worker.unref()
   }
 
   #lose(cause: unknown): void {

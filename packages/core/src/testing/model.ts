@@ -443,9 +443,9 @@ export class Model {
 
   #invert(move: MoveModel, choice: Choice): Expected {
     const plan = new Plan(this.disk, choice, move.isRough)
-    for (const { turn, way, about, before, after } of [...move.stages].reverse()) {
+    for (const { turn, way, steps, about, before, after } of [...move.stages].reverse()) {
       const opposite = way === 'out' ? 'in' : 'out'
-      const moving = about.filter((step) => isIn(step) === (opposite === 'out'))
+      const moving = steps.filter((step) => isIn(step) === (opposite === 'out'))
       plan.add(turn, opposite, moving, [{ base: after, theirs: before }], about)
     }
     const isStill = move.head !== undefined && this.head(move.session) === move.head.to

@@ -2,6 +2,7 @@
 
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { refOf } from '../log/log.ts'
@@ -300,6 +301,22 @@ test('[H189] [O1] the same bytes in many files and turns are kept once, and coun
   expect(sizes.get('s1')).toBeGreaterThan(200_000)
   expect(sizes.get('s1')).toBeLessThan(240_000)
   expect(sizes.get('s2')).toBeLessThan(20_000)
+})
+
+test('[H346] after a gc the index takes no more room than it needs', async () => {
+  await using w = await workspace({}, quick)
+  for (let at = 0; at < 20; at++)
+    await w.inSession(`s${at}`).turn('talk '.repeat(2000), { 'a.txt': `${at}\n` })
+  const index = join(w.workspace.engine.folders.folder, 'index.db')
+  const bytes = () => [index, `${index}-wal`].reduce((sum, path) => sum + statSync(path).size, 0)
+  const full = bytes()
+  await w.workspace.gc({ keepSessions: 20 })
+  const packed = bytes()
+  expect(statSync(`${index}-wal`).size).toBe(0)
+  expect(packed).toBeLessThan(full)
+  await w.workspace.gc({ keepSessions: 1 })
+  expect(bytes()).toBeLessThan(packed)
+  expect(known(w)).toEqual(['s19'])
 })
 
 test('[H190] gc is due a day after the last one if anything happened', async () => {

@@ -798,7 +798,17 @@ export class IndexDb implements Disposable {
     this.#database.exec('pragma wal_checkpoint(passive)')
   }
 
-  /** Gives room back to the disk: what was dropped, and the write-ahead log, which otherwise keeps its largest size. */
+  /** Gives room back to the disk: the write-ahead log, which otherwise keeps its largest size, and what was dropped. */
+  giveBack(): void {
+    const [all, free] = ['page_count', 'freelist_count'].map((name) =>
+      Number(this.#get(`pragma ${name}`)?.[name]),
+    )
+    // Writing everything anew keeps others waiting: only where it is worth that.
+    if ((free ?? 0) * 4 > (all ?? 0)) this.shrink()
+    else this.#database.exec('pragma wal_checkpoint(truncate)')
+  }
+
+  /** Writes everything anew, and nothing of what was dropped stays. */
   shrink(): void {
     try {
       this.#database.exec('vacuum; pragma wal_checkpoint(truncate)')

@@ -57,6 +57,7 @@ export {
   type Head,
   type MessageOptions,
   type MoveOptions,
+  type PlannedDecideOptions,
   type RedoOptions,
   type RestoreOptions,
   type Reverted,

@@ -97,3 +97,62 @@ test('[H256] a turn proposes without writing; accepted as a group it is written'
   await session.accept('all')
   expect(w.files({ modes: true }).run).toBe('755 #\n')
 })
+
+test('[H257] a decision is planned, looked at, and applied as it was planned', async () => {
+  await using w = await workspace({ 'a.txt': '1\n2\n3\n4\n5\n', 'b.txt': 'b\n' })
+  const session = sessionOf(w)
+  await write(w, session, { 'a.txt': 'ONE\n2\n3\n4\nFIVE\n', 'b.txt': 'B\n' })
+  const { files } = await session.review()
+  const [one, five] = files[0]?.hunks.map(({ id }) => id) ?? []
+
+  const reject = await session.planReject({ hunks: [five ?? ''] }, { comment: 'No.' })
+  expect(reject.outcome).toMatchObject({
+    kind: 'planned',
+    ops: [],
+    hunks: [five],
+    files: [{ path: 'a.txt' }],
+  })
+  expect(reject.outcome.patch).toContain('-FIVE\n+5\n')
+  const accept = await session.planAccept({ hunks: [one ?? ''] })
+  expect(accept.outcome).toMatchObject({ kind: 'planned', hunks: [one], pending: 2 })
+  expect((await session.review()).pending).toBe(3)
+  expect(w.files()['a.txt']).toBe('ONE\n2\n3\n4\nFIVE\n')
+
+  w.userWrites({ 'new.txt': 'elsewhere' })
+  expect(await reject.apply()).toMatchObject({ kind: 'done', hunks: [five], pending: 2 })
+  expect(await accept.apply()).toMatchObject({ kind: 'done', hunks: [one], pending: 1 })
+  expect(w.files()['a.txt']).toBe('ONE\n2\n3\n4\n5\n')
+  expect((await session.review()).rejected).toMatchObject([{ hunk: five, comment: 'No.' }])
+  expect((await session.planReject({ paths: ['a.txt'] })).outcome.kind).toBe('nothing')
+})
+
+test.each([
+  ['the user has edited its file', (w: Fixture) => w.userWrites({ 'a.txt': 'ONE\n2\nmine\n4\n5\n' })],
+  ['the user has edited inside', (w: Fixture) => w.userWrites({ 'a.txt': 'ONE!\n2\n3\n4\n5\n' })],
+  ['it was decided already', (w: Fixture) => sessionOf(w).accept('all')],
+  ['a turn has added another', (w: Fixture) => write(w, sessionOf(w), { 'a.txt': 'ONE\n2\n3\n4\nV\n' })],
+] as const)('[H257] a planned rejection is refused when %s', async (_, meanwhile) => {
+  await using w = await workspace({ 'a.txt': '1\n2\n3\n4\n5\n' })
+  const session = sessionOf(w)
+  await write(w, session, { 'a.txt': 'ONE\n2\n3\n4\n5\n' })
+  const plan = await session.planReject('all')
+  await meanwhile(w)
+  const files = w.files()
+  const { pending } = await session.review()
+  await expect(plan.apply()).rejects.toMatchObject({ code: 'plan-stale' })
+  expect(w.files()).toEqual(files)
+  expect((await session.review()).pending).toBe(pending)
+})
+
+test('[H257] a planned acceptance of a proposal is refused when its file has changed', async () => {
+  await using w = await workspace({ 'a.txt': '1\n2\n3\n4\n5\n' })
+  const session = sessionOf(w)
+  await using turn = await session.begin()
+  await turn.propose({ path: 'a.txt', content: 'ONE\n2\n3\n4\n5\n' })
+  const stale = await session.planAccept('all')
+  w.userWrites({ 'a.txt': '1\n2\n3\n4\nmine\n' })
+  await expect(stale.apply()).rejects.toMatchObject({ code: 'plan-stale' })
+  expect(w.files()['a.txt']).toBe('1\n2\n3\n4\nmine\n')
+  await (await session.planAccept('all')).apply()
+  expect(w.files()['a.txt']).toBe('ONE\n2\n3\n4\nmine\n')
+})

@@ -10,7 +10,6 @@ import { turnViews } from '../history/views.ts'
 import { optional } from '../log/record.ts'
 import type { TurnRow } from '../log/rows.ts'
 import type { HunkSelection } from '../review/choose.ts'
-import type { Decided, DecideWish } from '../review/review.ts'
 import type { SessionId, StepId, TurnId } from '../values.ts'
 import type { Workspace } from '../workspace.ts'
 import type { FileDiff } from './events.ts'
@@ -41,6 +40,8 @@ export interface MoveOptions {
   readonly onConflict?: OnConflict
   /** Single paths with a choice of their own; one that is left at `abort` stops everything. */
   readonly choices?: Readonly<Record<string, OnConflict>>
+  /** Single paths whose text somebody has made of both sides. Used only where there is a conflict. */
+  readonly results?: Readonly<Record<string, string | Uint8Array>>
   /** Conflicts come with the whole of each side, for somebody who is to decide. */
   readonly sides?: boolean
   /** Also move the user's branch back over commits that the turns made. */
@@ -53,7 +54,7 @@ export interface MoveOptions {
 }
 
 /** What may be said about conflicts. */
-export type ConflictOptions = Pick<MoveOptions, 'onConflict' | 'choices' | 'sides'>
+export type ConflictOptions = Pick<MoveOptions, 'onConflict' | 'choices' | 'results' | 'sides'>
 
 export interface RunningTurn {
   readonly turn: TurnId
@@ -126,6 +127,9 @@ export interface DecideOptions {
   /** Only say what would be done. */
   readonly dryRun?: boolean
 }
+
+/** A plan is a dry run already. */
+export type PlannedDecideOptions = Omit<DecideOptions, 'dryRun'>
 
 /**
  * What `accept` or `reject` has done or would do.
@@ -289,8 +293,11 @@ export class Session {
     )
   }
 
-  #conflictWish({ onConflict, choices, sides }: ConflictOptions): ConflictWish {
-    const paths = Object.entries(choices ?? {}).map(
+  #conflictWish({ onConflict, choices, results, sides }: ConflictOptions): ConflictWish {
+    const made = Object.entries(results ?? {}).map(
+      ([path, text]) => [path, { content: typeof text === 'string' ? Buffer.from(text) : text }] as const,
+    )
+    const paths = [...Object.entries(choices ?? {}), ...made].map(
       ([path, choice]) => [relPathOf(this.workspace.root, path), choice] as const,
     )
     return {
@@ -346,18 +353,33 @@ export class Session {
 
   /** Takes hunks off the list; proposals are written to the disk. A hunk that is no longer there is the error `hunk-gone`. */
   accept(selection: ReviewSelection | 'all', options: DecideOptions = {}): Promise<Decision> {
-    return this.#decide(selection, options, (wish) => this.workspace.accept(wish))
+    return this.#decide('accept', selection, options)
+  }
+
+  /** What `accept` would do, and the means to do exactly that. */
+  planAccept(
+    selection: ReviewSelection | 'all',
+    options: PlannedDecideOptions = {},
+  ): Promise<Plan<Decision>> {
+    return Plan.make((run) => this.#decide('accept', selection, { ...options, ...run }))
   }
 
   /** Takes hunks out of the files again; what the user wrote is kept. The comment is for the agent: `review` lists it. */
   reject(selection: ReviewSelection | 'all', options: DecideOptions = {}): Promise<Decision> {
-    return this.#decide(selection, options, (wish) => this.workspace.reject(wish))
+    return this.#decide('reject', selection, options)
+  }
+
+  planReject(
+    selection: ReviewSelection | 'all',
+    options: PlannedDecideOptions = {},
+  ): Promise<Plan<Decision>> {
+    return Plan.make((run) => this.#decide('reject', selection, { ...options, ...run }))
   }
 
   async #decide(
+    way: 'accept' | 'reject',
     selection: ReviewSelection | 'all',
-    options: DecideOptions,
-    decide: (wish: DecideWish) => Promise<Decided>,
+    options: DecideOptions & Partial<Run>,
   ): Promise<Decision> {
     const wishes = Object.values(selection === 'all' ? {} : selection).filter((wish) => wish !== undefined)
     // For the engine an empty list is no wish at all, and no wish is everything. A host that filtered its list down to
@@ -369,7 +391,7 @@ export class Session {
     const { decisionJson } = await import('./review-words.ts')
     try {
       const wish = { session: this.id, selection: this.#hunkSelection(selection), ...options }
-      const decided = await decide(wish)
+      const decided = await this.workspace[way](wish)
       return { kind: decided.kind, ...decisionJson(decided) }
     } catch (error) {
       if (!isFailure(error, 'nothing-to-review')) throw error

@@ -37,6 +37,7 @@ export class FirstLook {
   readonly #engine: Engine
   readonly #batch: ObjectBatch
   readonly #attrs: Attrs
+  readonly #tracked: TrackedFiles | undefined
   readonly #plain: PlainFiles
   #guess: Promise<FirstGuess> | undefined
 
@@ -45,7 +46,8 @@ export class FirstLook {
     this.#engine = engine
     this.#batch = batch
     this.#attrs = { defaults: engine.defaultPerms, files: none, folders: none, bare: none }
-    this.#plain = plainFilesOf(engine)
+    this.#tracked = engine.user.tracked()
+    this.#plain = this.#tracked === undefined ? noFiles : plainFilesOf(engine, this.#tracked)
     engine.stat.cache = StatCache.seeded({ ...this.#plain, perms: permsOf(this.#plain, this.#attrs) })
     engine.stat.tree = undefined
     engine.stat.attrs = undefined
@@ -77,7 +79,7 @@ export class FirstLook {
     const hasAll = isAll(sizes.length, isBorrowed)
     const files = hasAll ? plain : plainFilesThat(plain, isBorrowed)
     const lacking = hasAll ? noFiles : plainFilesThat(plain, (file) => !isBorrowed(file))
-    const tree = treeOfFiles(this.#batch, files)
+    const tree = treeOfFiles(this.#batch, files, this.#tracked?.cachedTrees())
     const state = stateOf(tree, this.#attrs, (bytes) => this.#batch.blob(bytes))
     const known = { state, skipped: new Map(), skippedBlob: this.#batch.blob(Buffer.alloc(0)) }
     const folders = this.#engine.stat.cache.knownFolders()
@@ -107,9 +109,7 @@ function permsOf({ executable }: PlainFiles, { defaults }: Attrs): Uint16Array {
   )
 }
 
-function plainFilesOf(engine: Engine): PlainFiles {
-  const tracked = engine.user.tracked()
-  if (tracked === undefined) return noFiles
+function plainFilesOf(engine: Engine, tracked: TrackedFiles): PlainFiles {
   // The second thread takes a while to start; it will be needed soon, and does so beside this one.
   if (tracked.count >= engine.scanner.helperOptions.comparedFiles) engine.scanner.helper()
   return tracked.plainFiles()

@@ -12,11 +12,13 @@ import { removeQuietly, tempName, unwritable } from './pack-writer.ts'
 const copyPart = 4 * 1024 * 1024
 
 /**
- * The pack's name in `folder`. It is the pack's own checksum, not the name it had: git once named packs by
+ * The pack's name in `folder`; `index` are the bytes of `idx`, read and checked. It is the pack's own checksum, not the name it had: git once named packs by
  * their objects, and two packs of that name have their objects in different places.
  */
-export function borrowPack(fs: Fs, folder: AbsPath, pack: AbsPath, idx: AbsPath): string {
-  const name = `pack-${checkedChecksum(fs, pack, idx)}`
+export function borrowPack(fs: Fs, folder: AbsPath, pack: AbsPath, idx: AbsPath, index: Buffer): string {
+  if ([pack, idx].some((path) => fs.lstat(path)?.kind !== 'file'))
+    throw unusable('it is not a pair of plain files')
+  const name = `pack-${checkedChecksum(fs, pack, index)}`
   try {
     takeOver(fs, folder, name, pack, idx)
   } catch (error) {
@@ -25,12 +27,16 @@ export function borrowPack(fs: Fs, folder: AbsPath, pack: AbsPath, idx: AbsPath)
   return name
 }
 
-function checkedChecksum(fs: Fs, pack: AbsPath, idx: AbsPath): string {
-  const stats = [fs.lstat(pack), fs.lstat(idx)]
-  if (stats.some((stat) => stat?.kind !== 'file')) throw unusable('it is not a pair of plain files')
+/** The bytes of an index, which can be relied on. */
+export function readIndex(fs: Fs, idx: AbsPath): Buffer {
+  if (fs.lstat(idx)?.kind !== 'file') throw unusable('it is not a pair of plain files')
   const index = fs.readFile(idx)
   const flaw = flawOfIndex(index)
   if (flaw !== undefined) throw unusable(`of its index: ${flaw}`)
+  return index
+}
+
+function checkedChecksum(fs: Fs, pack: AbsPath, index: Buffer): string {
   const checksum = index.subarray(index.length - 40, index.length - 20)
   if (!lastBytes(fs, pack).equals(checksum)) throw unusable('it is cut short or has another index')
   return checksum.toString('hex')

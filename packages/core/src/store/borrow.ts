@@ -95,9 +95,9 @@ function isGone(error: unknown): boolean {
   return isFailure(error, 'store-damaged') || errorCode(error) !== undefined
 }
 
-function adopt(store: ObjectStore, { pack, idx }: UserPack): boolean {
+function adopt(store: ObjectStore, { pack, idx, reader }: UsefulPack): boolean {
   try {
-    store.adoptPack(pack, idx)
+    store.adoptPack(pack, idx, reader.index)
     return true
   } catch (error) {
     if (!isFailure(error, 'store-damaged')) throw error

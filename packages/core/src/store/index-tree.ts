@@ -2,6 +2,7 @@
 
 import type { SortedPaths } from '../sorted-paths.ts'
 import type { TreeId } from '../values.ts'
+import { CachedTrees } from './cached-tree.ts'
 import type { ObjectBatch } from './objects.ts'
 
 /** Plain files, in the order of their paths' bytes, each path once and checked. */
@@ -12,8 +13,9 @@ export interface FileColumns {
   readonly executable: Uint8Array
 }
 
-export function treeOfFiles(batch: ObjectBatch, files: FileColumns): TreeId {
-  return new TreeWriter(batch, files).folder(0, files.paths.starts.length, 0)
+/** `cached`: trees that need not be made again where they are those of just these files, and the store has them. */
+export function treeOfFiles(batch: ObjectBatch, files: FileColumns, cached?: CachedTrees): TreeId {
+  return new TreeWriter(batch, files, cached).folder(0, files.paths.starts.length, 0, CachedTrees.root)
 }
 
 const slash = 0x2f
@@ -25,17 +27,22 @@ const execMode = Buffer.from('100755 ', 'latin1')
 class TreeWriter {
   readonly #batch: ObjectBatch
   readonly #files: FileColumns
+  readonly #cached: CachedTrees | undefined
   /** Folders lie on each other here, the innermost on top. */
   #bytes = Buffer.allocUnsafe(64 * 1024)
   #end = 0
 
-  constructor(batch: ObjectBatch, files: FileColumns) {
+  constructor(batch: ObjectBatch, files: FileColumns, cached: CachedTrees | undefined) {
     this.#batch = batch
     this.#files = files
+    this.#cached = cached
   }
 
   /** Of the files from `first` on, in a folder whose path, with a slash behind it, is `depth` long. */
-  folder(first: number, end: number, depth: number): TreeId {
+  folder(first: number, end: number, depth: number, note: number | undefined): TreeId {
+    const known = note === undefined ? undefined : this.#cached?.find(note, end - first)
+    // A tree may be in a pack that we took over, and one below it in another that we did not.
+    if (known !== undefined && this.#batch.holdsAll(known.all)) return known.id
     const { bytes, starts, names, ends } = this.#files.paths
     const base = this.#end
     for (let file = first; file < end; ) {
@@ -50,13 +57,20 @@ class TreeWriter {
       while (bytes[nameEnd] !== slash) nameEnd += 1
       const below = depth + nameEnd - nameStart + 1
       const next = this.#endOfFolder(file, end, below)
-      const id = this.folder(file, next, below)
+      const inside =
+        note === undefined ? undefined : this.#cached?.below(note, this.#name(nameStart, nameEnd))
+      const id = this.folder(file, next, below, inside)
       this.#write(folderMode, nameStart, nameEnd, Buffer.from(id, 'hex'), 0)
       file = next
     }
     const id = this.#batch.writtenTree(this.#bytes.subarray(base, this.#end))
     this.#end = base
     return id
+  }
+
+  #name(start: number, end: number): string {
+    const { buffer, byteOffset } = this.#files.paths.bytes
+    return Buffer.from(buffer, byteOffset + start, end - start).toString('latin1')
   }
 
   /** The first file that has fewer bytes in common with the one before: it lies elsewhere. */

@@ -94,12 +94,17 @@ interface SideCommits {
 
 export type OnConflict = 'abort' | 'keep' | 'overwrite' | 'markers'
 
-/** One choice for every conflict, or single paths with a choice of their own. */
+/** Somebody has made one text of both sides. */
+export interface Resolved {
+  readonly content: Uint8Array
+}
+
+/** One choice for every conflict, or single paths with a choice, or a content, of their own. */
 export type Choices =
   | OnConflict
-  | { readonly paths: ReadonlyMap<RelPath, OnConflict>; readonly others: OnConflict }
+  | { readonly paths: ReadonlyMap<RelPath, OnConflict | Resolved>; readonly others: OnConflict }
 
-export function choiceFor(choices: Choices, paths: readonly RelPath[]): OnConflict {
+export function choiceFor(choices: Choices, paths: readonly RelPath[]): OnConflict | Resolved {
   if (typeof choices === 'string') return choices
   for (const path of paths) {
     const choice = choices.paths.get(path)
@@ -174,6 +179,7 @@ export class MergeScratch implements AsyncDisposable, Objects {
    * - `overwrite`: as in theirs. Where ours has renamed the file, its new name stays and gets their content.
    * - `markers`: text has both sides between markers; what cannot hold markers stays as in ours.
    * - `abort`: as `keep`, for now. Whoever asked gets to hear of it, and nothing is written.
+   * - a content: that, at the name which the merge found for the file.
    */
   settle(
     merge: TreeMerge,
@@ -341,12 +347,23 @@ export class MergeScratch implements AsyncDisposable, Objects {
     merge: TreeMerge,
     ours: TreeId,
     theirs: TreeId,
-    choice: OnConflict,
+    choice: OnConflict | Resolved,
     labels: MarkerLabels,
   ): Edits {
+    if (typeof choice === 'object') return this.#resolved(conflict, ours, choice)
     if (choice === 'overwrite') return this.#theirContent(conflict, theirs) ?? this.#asIn(theirs, conflict)
     if (choice === 'markers') return this.#marked(conflict, merge, labels) ?? this.#asIn(ours, conflict)
     return this.#asIn(ours, conflict)
+  }
+
+  #resolved(conflict: TreeConflict, ours: TreeId, { content }: Resolved): Edits {
+    const [only, ...more] = conflict.stages
+    const isPlain = only !== undefined && more.length === 0 && !only.madeUp
+    const mode = (conflict.ours ?? conflict.theirs)?.mode
+    const leaf: Leaf = { mode: mode === '100755' ? mode : '100644', blob: this.#made.blob(content) }
+    if (isPlain) return [[only.path, leaf]]
+    // Several names, or one that git made up: the content goes where it shows in ours, and the rest stays as it is there.
+    return [...this.#asIn(ours, conflict), [conflict.path, leaf]]
   }
 
   #asIn(tree: TreeId, conflict: TreeConflict): Edits {

@@ -19,7 +19,7 @@ import {
   type RelPath,
   type TreeId,
 } from '../values.ts'
-import { borrowPack } from './borrow-pack.ts'
+import { borrowPack, readIndex } from './borrow-pack.ts'
 import { type Commit, parseCommit, serializeCommit } from './commits.ts'
 import { internalError, storeDamaged } from './damage.ts'
 import { layOutRepository } from './layout.ts'
@@ -148,6 +148,19 @@ export class ObjectStore implements SizedObjects, Disposable {
   hasPacked(id: ObjectId): boolean {
     for (const [pack] of this.#placesOf(id)) if (this.#isUsable(pack)) return true
     return false
+  }
+
+  /** The same of many ids, 20 bytes each. */
+  hasAllPacked(ids: Uint8Array): boolean {
+    let wanted = new Uint32Array(ids.length / 20).map((_, at) => at)
+    const largestFirst = [...this.#readers()].sort((a, b) => b.count - a.count)
+    for (const reader of largestFirst) {
+      if (!this.#isUsable(reader)) continue
+      const places = reader.findMany(ids, wanted)
+      wanted = wanted.filter((_, at) => places[at] === -1)
+      if (wanted.length === 0) return true
+    }
+    return wanted.length === 0
   }
 
   readBlob(id: BlobId): Buffer {
@@ -290,10 +303,11 @@ export class ObjectStore implements SizedObjects, Disposable {
   }
 
   /** Takes over a pack from elsewhere: hard links, or copies where that is not possible. Durable when it returns. */
-  adoptPack(pack: AbsPath, idx: AbsPath): void {
-    const name = borrowPack(this.fs, this.packFolder, pack, idx)
+  adoptPack(pack: AbsPath, idx: AbsPath, index = readIndex(this.fs, idx)): void {
+    const name = borrowPack(this.fs, this.packFolder, pack, idx, index)
     this.#borrowed = new Set([...this.#borrowed, name])
-    this.#packs.set(name, { kind: 'unread' })
+    const reader = PackReader.fromTrustedIndex(this.fs, this.packFolder, name, index)
+    this.#packs.set(name, { kind: 'reader', reader })
     this.#byLead = undefined
     this.#folderSynced = true
   }
@@ -564,6 +578,13 @@ export class ObjectBatch implements SizedObjects {
 
   has(id: ObjectId): boolean {
     return this.#pending.has(id) || this.#store.has(id)
+  }
+
+  /** Whether all of these, 20 bytes each, are in packs that we have seen. */
+  holdsAll(ids: Uint8Array): boolean {
+    const stored = this.#store.hasAllPacked(ids)
+    if (stored) this.#reliesOnStore = true
+    return stored
   }
 
   /** Whether it need not be added: it is pending, or in a pack that we have seen. Costs no look at the disk. */

@@ -99,6 +99,11 @@ export class PackReader {
     this.#idx = idx
   }
 
+  /** The bytes of the index, checked. */
+  get index(): Buffer {
+    return this.#idx
+  }
+
   /** The object's place in the index, or -1. Touches no disk. */
   find(id: ObjectId, lead = leadOf(id)): number {
     const first = lead >>> 24

@@ -15,6 +15,7 @@ import {
   type RelPath,
   relPathUnchecked,
 } from '../values.ts'
+import { CachedTrees } from './cached-tree.ts'
 import { readShared, readUserFile } from './user-git-read.ts'
 
 /** What the index holds about one path. `size` and `ino` are cut to 32 bits, as they stand there. */
@@ -141,6 +142,12 @@ export class TrackedFiles {
       columns.addStat(size, mtimeMs, ctimeMs, words.getUint32(start + 20))
     }
     return columns.taken()
+  }
+
+  /** What git noted of the trees that these files make. */
+  cachedTrees(): CachedTrees | undefined {
+    const notes = extensionOf(this.#index.raw, this.#index.end, 'TREE')
+    return notes === undefined ? undefined : CachedTrees.parse(notes)
   }
 
   #isPlain(words: DataView, place: number): boolean {
@@ -469,6 +476,8 @@ interface ParsedIndex {
   readonly nameStarts: Uint32Array
   readonly nameEnds: Uint32Array
   readonly paths: SortedPaths
+  /** Of the entries; extensions follow. */
+  readonly end: number
 }
 
 const HEADER = 12
@@ -485,7 +494,7 @@ function parseIndex(raw: Buffer): ParsedIndex | undefined {
   if (found === undefined || !isUnderstood(raw, found.end)) return undefined
   const { names, nameStarts, nameEnds } = found.entries
   const paths = sortedPaths({ bytes: names, starts: nameStarts, ends: nameEnds })
-  const index = { ...found.entries, paths }
+  const index = { ...found.entries, paths, end: found.end }
   return isSorted(index) ? index : undefined
 }
 
@@ -498,7 +507,7 @@ function isIntact(raw: Buffer): boolean {
 }
 
 interface FoundEntries {
-  readonly entries: Omit<ParsedIndex, 'paths'>
+  readonly entries: Omit<ParsedIndex, 'paths' | 'end'>
   readonly end: number
 }
 
@@ -606,14 +615,34 @@ class GrowingBytes {
 
 /** Extensions with a small first letter change what the entries mean. `sdir` only adds folders among them. */
 function isUnderstood(raw: Buffer, start: number): boolean {
-  const limit = raw.length - CHECKSUM
   let at = start
-  while (at + 8 <= limit) {
-    const name = raw.toString('latin1', at, at + 4)
+  for (const { name, end } of extensions(raw, start)) {
     if (!/^[A-Z]/.test(name) && name !== 'sdir') return false
-    at += 8 + raw.readUInt32BE(at + 4)
+    at = end
   }
-  return at === limit
+  return at === raw.length - CHECKSUM
+}
+
+function extensionOf(raw: Buffer, start: number, wanted: string): Buffer | undefined {
+  for (const { name, begin, end } of extensions(raw, start))
+    if (name === wanted) return raw.subarray(begin, end)
+  return undefined
+}
+
+interface Extension {
+  readonly name: string
+  readonly begin: number
+  readonly end: number
+}
+
+function* extensions(raw: Buffer, start: number): IterableIterator<Extension> {
+  const limit = raw.length - CHECKSUM
+  for (let at = start; at + 8 <= limit; ) {
+    const begin = at + 8
+    const end = begin + raw.readUInt32BE(at + 4)
+    yield { name: raw.toString('latin1', at, at + 4), begin, end }
+    at = end
+  }
 }
 
 /** Binary search over paths out of order would deny tracked files; git refuses such an index, too. */

@@ -216,16 +216,6 @@ export function histories(most: number): fc.Arbitrary<readonly Happening[]> {
   return fc.tuple(turn, rest).map(([first, others]) => [first, ...others])
 }
 
-/** `UNTURN_SEED=seed` or `seed:path`, as a failure prints them. */
-export function seedFromEnvironment<Drawn>(parameters: fc.Parameters<Drawn>): fc.Parameters<Drawn> {
-  const [seed, path] = (process.env.UNTURN_SEED ?? '').split(/:(.*)/)
-  return {
-    ...parameters,
-    ...(seed ? { seed: Number(seed) } : {}),
-    ...(path ? { path, numRuns: 1 } : {}),
-  }
-}
-
 // ---- both sides ------------------------------------------------------------------------------------------------------
 
 // Nothing in here cuts the power, so waiting for the disk proves nothing and takes most of the time.

@@ -121,7 +121,7 @@ export {
   readFileAt,
   snapshotAt,
 } from './history/past.ts'
-export type { ToldChange } from './history/record-change.ts'
+export type { ToldChange, ToldShare } from './history/record-change.ts'
 export type { StepWish, TurnEnd, TurnWish, UserCapture } from './history/recording.ts'
 export {
   type Resolved,
@@ -150,12 +150,15 @@ export {
   type SessionView,
   type StatusView,
   type StoreSize,
+  sessionViewOf,
   spanOf,
   statusOf,
   stepsOf,
   type TurnView,
+  turnViewOf,
   turnViews,
 } from './history/views.ts'
+export type { WentBack } from './history/went-back.ts'
 export { asUnturnError, changeJson, conflictJson, errorJson, outcomeJson, skippedJson } from './json.ts'
 export { type KnownWorkspace, knownWorkspaces, workspaceId } from './known-workspaces.ts'
 export type { ChangeSelection, CountedOperation, OperationFilter, TurnTotals } from './log/index-db.ts'
@@ -166,7 +169,7 @@ export type { ChangeRow, Operation, SessionRow, StepRow, TurnRow } from './log/r
 export type { HunkSelection } from './review/choose.ts'
 export type { Hunk, HunkKind, PendingFile } from './review/pending.ts'
 export type { Proposed, ProposeWish } from './review/proposals.ts'
-export type { Decided, DecideWish, ReviewOptions, ReviewView } from './review/review.ts'
+export type { Decided, DecideWish, PendingSide, ReviewOptions, ReviewView } from './review/review.ts'
 export { type Span, type WordDiff, wordDiff } from './review/words-diff.ts'
 export type { Repacked } from './store/repack.ts'
 export type {

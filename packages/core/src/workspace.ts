@@ -19,8 +19,15 @@ import { type Enacted, recoverApply } from './history/enact.ts'
 import type { Engine, FileWatch, Progress, StoreFolders } from './history/engine.ts'
 import { type RedoWish, type RestoreWish, redo, restore, type UndoWish, undo } from './history/moves.ts'
 import type { Outcome } from './history/outcome.ts'
+import type { PastFile } from './history/past.ts'
 import { eraseFromHistory, notPurged, type Proof, proveGone } from './history/purge.ts'
-import { recordChange, type ToldChange } from './history/record-change.ts'
+import {
+  findRival,
+  recordChange,
+  recordShare,
+  type ToldChange,
+  type ToldShare,
+} from './history/record-change.ts'
 import {
   beginStep,
   beginTurn,
@@ -48,6 +55,7 @@ import { type RollbackWish, rollback } from './history/rollback.ts'
 import { bytesOnDisk } from './history/store-size.ts'
 import { type PathsOf, restoreSnapshot, revertPaths, type SnapshotWish } from './history/to-snapshot.ts'
 import { DiskRepository, type RuleOptions } from './history/user-repository.ts'
+import { findWentBack, type WentBack } from './history/went-back.ts'
 import { Flights } from './log/flights.ts'
 import type { IndexDb } from './log/index-db.ts'
 import { StoreLock } from './log/lock.ts'
@@ -57,7 +65,7 @@ import { optional, type TurnStatus } from './log/record.ts'
 import type { ChangeRow } from './log/rows.ts'
 import { isDamaged } from './log/sqlite.ts'
 import type { Proposed, ProposeWish } from './review/proposals.ts'
-import type { Decided, DecideWish, ReviewOptions, ReviewView } from './review/review.ts'
+import type { Decided, DecideWish, PendingSide, ReviewOptions, ReviewView } from './review/review.ts'
 import { consolidate, mayHaveLeftovers, removeLeftovers } from './store/consolidate.ts'
 import { Describer } from './store/describe.ts'
 import { FolderStamps } from './store/folder-stamps.ts'
@@ -71,6 +79,7 @@ import {
   type Repacked,
   removeGitTemps,
 } from './store/repack.ts'
+import { findLeaf } from './store/trees.ts'
 import { createFolder, createStore, ensurePrivateFile, foldersOf, openStore } from './store-folder.ts'
 import {
   type AbsPath,
@@ -337,6 +346,16 @@ export class Workspace implements AsyncDisposable {
     })
   }
 
+  /** Whether another step may be writing the same file while this one is in flight. */
+  isContested(step: StepId, path: RelPath): boolean {
+    return findRival(this.engine, step, path) !== undefined
+  }
+
+  /** Before the end of a contested step: what is its own in the file, and what is the other's. */
+  recordShare(step: StepId, told: ToldShare): Promise<void> {
+    return this.#exclusive((lock) => recordShare(this.engine, step, told, lock))
+  }
+
   /**
    * A full look for the turns that ended since the last one: what only the look finds goes to the step that did it.
    * Needed after turns that were recorded by a watcher's hints; nobody has to wait for it.
@@ -360,6 +379,17 @@ export class Workspace implements AsyncDisposable {
   /** Whether anything differs from the last operation. Records nothing. */
   hasChanged(): Promise<boolean> {
     return this.#exclusive(() => hasChanged(this.engine))
+  }
+
+  /** Whether the last operation left a file or a link at this path. */
+  hasCaptured(path: RelPath): boolean {
+    const last = this.index.lastOperation()
+    return last !== undefined && findLeaf(this.engine.objects, last.after.tree, path) !== undefined
+  }
+
+  /** The turn that this session's files have been put back to before, by whomever. Records nothing. */
+  findWentBack(session: SessionId): Promise<WentBack | undefined> {
+    return this.#exclusive(async () => findWentBack(this.engine, session))
   }
 
   // ---- moving ------------------------------------------------------------------------------------------------------
@@ -387,6 +417,11 @@ export class Workspace implements AsyncDisposable {
     return this.#exclusive(async (lock) => (await reviewing()).review(this.engine, session, lock, options))
   }
 
+  /** A pending file as a whole, on either side, as of the last operation: for what cannot be shown as lines. */
+  readPending(session: SessionId, side: PendingSide): Promise<PastFile | undefined> {
+    return this.#exclusive(async () => (await reviewing()).readPending(this.engine, session, side))
+  }
+
   /** How many hunks were pending after the last operation; costs no look at the files. */
   countPending(session: SessionId): Promise<number> {
     return failing(async () => {
@@ -404,11 +439,11 @@ export class Workspace implements AsyncDisposable {
   }
 
   accept(wish: DecideWish): Promise<Decided> {
-    return this.#deciding(wish.session, async (lock) => (await reviewing()).accept(this.engine, wish, lock))
+    return this.#deciding('accept', wish)
   }
 
   reject(wish: DecideWish): Promise<Decided> {
-    return this.#deciding(wish.session, async (lock) => (await reviewing()).reject(this.engine, wish, lock))
+    return this.#deciding('reject', wish)
   }
 
   /** Offers a change without writing it: pending until it is accepted. */
@@ -419,9 +454,13 @@ export class Workspace implements AsyncDisposable {
     })
   }
 
-  async #deciding(session: SessionId, work: (lock: Exclusive) => Promise<Decided>): Promise<Decided> {
-    const decided = await this.#exclusive(work)
-    this.#telling.conflicts(session, decided)
+  async #deciding(way: 'accept' | 'reject', { onPlan, ...wish }: DecideWish): Promise<Decided> {
+    const decided = await this.#exclusive(async (lock) => {
+      const decide = (await reviewing())[way]
+      if (onPlan !== undefined) onPlan(await decide(this.engine, { ...wish, dryRun: true }, lock))
+      return decide(this.engine, wish, lock)
+    })
+    this.#telling.conflicts(wish.session, decided)
     return decided
   }
 
@@ -558,6 +597,7 @@ export class Workspace implements AsyncDisposable {
       await this.#exclusive(async () => {
         engine.flights.dropSpares()
         dropSpares(engine.fs, engine.folders.journal)
+        engine.log.index.giveBack()
       })
       return result
     })

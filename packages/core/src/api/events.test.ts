@@ -251,3 +251,50 @@ test('[H227] conflicts and gc are told, a plan with conflicts is not', async () 
   await w.workspace.gc()
   expect(events.at(-1)).toMatchObject({ type: 'gc', bytesBefore: expect.any(Number) })
 })
+
+test('[H228] how a session stands is told as a look at all its turns would, whoever moves them', async () => {
+  await using w = await workspace({ 'a.txt': '0\n' })
+  const told: WorkspaceEvent[] = []
+  w.workspace.on('session.updated', (event) => told.push(event))
+  const session = sessionOf(w)
+  const check = () => {
+    const turns = session.turns()
+    const event = {
+      type: 'session.updated',
+      session: 'chat',
+      head: turns.find((turn) => turn.isHead)?.id ?? null,
+    }
+    const reverted = turns.filter((turn) => turn.isReverted).map(({ id }) => id)
+    expect(told.at(-1)).toEqual({ ...event, turns: turns.length, reverted })
+  }
+  const go = async (files: Record<string, string>, message: string) => {
+    await say(w, session, files, message)
+    check()
+  }
+  await go({ 'a.txt': '1\n' }, 'm1')
+  await go({ 'a.txt': '2\n', 'b.txt': 'b' }, 'm2')
+  await session.undo()
+  check()
+  await go({ 'c.txt': 'c', 'd.txt': 'd' }, 'branch')
+  await session.restoreToMessage('branch', { part: 'branch/d.txt' })
+  check()
+  await go({ 'e.txt': 'e' }, 'inside')
+  await using elsewhere = await openWorkspace(w.dir, { explicit: true, env: w.env })
+  const other = elsewhere.session('chat', { agent: 'my-agent' })
+  await (await other.begin({ prompt: 'From afar' })).end()
+  await other.undo()
+  await w.workspace.catchUp()
+  check()
+  await other.redo()
+  await other.cleanup()
+  await (await other.begin({ prompt: 'And on' })).end()
+  await w.workspace.catchUp()
+  check()
+  await session.undo({ turns: 99 })
+  await (await elsewhere.session('another', { agent: 'other' }).begin({ prompt: 'Meanwhile' })).end()
+  expect((await elsewhere.gc({ keepSessions: 1 })).dropped).toHaveLength(1)
+  await (await other.begin({ prompt: 'Anew' })).end()
+  await w.workspace.catchUp()
+  check()
+  expect(told.at(-1)).toMatchObject({ turns: 1, reverted: [] })
+})

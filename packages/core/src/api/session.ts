@@ -124,6 +124,8 @@ export interface DecideOptions {
   readonly comment?: string
   /** What becomes of hunks that somebody has edited inside; `abort` (change nothing) if nothing is said. */
   readonly onConflict?: OnConflict
+  /** Single paths with a choice of their own; one that is left at `abort` stops everything. */
+  readonly choices?: Readonly<Record<string, OnConflict>>
   /** Only say what would be done. */
   readonly dryRun?: boolean
 }
@@ -379,7 +381,7 @@ export class Session {
   async #decide(
     way: 'accept' | 'reject',
     selection: ReviewSelection | 'all',
-    options: DecideOptions & Partial<Run>,
+    { choices = {}, ...options }: DecideOptions & Partial<Run>,
   ): Promise<Decision> {
     const wishes = Object.values(selection === 'all' ? {} : selection).filter((wish) => wish !== undefined)
     // For the engine an empty list is no wish at all, and no wish is everything. A host that filtered its list down to
@@ -390,7 +392,15 @@ export class Session {
       return this.#nothingDecided('This session has no turn yet. Nothing was changed.')
     const { decisionJson } = await import('./review-words.ts')
     try {
-      const wish = { session: this.id, selection: this.#hunkSelection(selection), ...options }
+      const byPath = Object.entries(choices).map(
+        ([path, choice]) => [relPathOf(this.workspace.root, path), choice] as const,
+      )
+      const wish = {
+        session: this.id,
+        selection: this.#hunkSelection(selection),
+        choices: new Map(byPath),
+        ...options,
+      }
       const decided = await this.workspace[way](wish)
       return { kind: decided.kind, ...decisionJson(decided) }
     } catch (error) {

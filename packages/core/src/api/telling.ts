@@ -4,11 +4,12 @@ import { textOfBytes } from '../errors.ts'
 import { describeStates } from '../history/capture.ts'
 import type { Engine } from '../history/engine.ts'
 import type { Outcome } from '../history/outcome.ts'
-import { readTurnTree, revertedTurns } from '../history/points.ts'
+import { readTurnTree, revertedTurns, samePoint } from '../history/points.ts'
 import { readState } from '../history/snapshots.ts'
 import { conflictJson } from '../json.ts'
 import type { Flight } from '../log/flights.ts'
-import { optional, type Stage } from '../log/record.ts'
+import type { IndexDb } from '../log/index-db.ts'
+import { optional, type Point, type Stage } from '../log/record.ts'
 import type { NewChange, Operation } from '../log/rows.ts'
 import type { Repacked } from '../store/repack.ts'
 import { type SessionId, type StepId, type TurnId, unreachable } from '../values.ts'
@@ -27,6 +28,7 @@ export class Telling {
   readonly #engine: Engine
   readonly #hub: EventHub
   readonly #begun = new Set<StepId>()
+  readonly #standings = new Map<SessionId, Standing>()
   /** The last operation that was told; undefined while nobody listens. */
   #seen: number | undefined
   #queue: Promise<void> = Promise.resolve()
@@ -199,12 +201,27 @@ export class Telling {
 
   // ---- sessions ------------------------------------------------------------------------------------------------------
 
+  // To read ten thousand turns takes a tenth of a second, and every operation of an agent is told. Most of them leave all
+  // turns but the newest as they were.
+  #sessionUpdated(session: SessionId, operations: readonly Operation[]): WorkspaceEvent {
+    const own = operations.filter(({ record }) => record.session === session)
+    const { index } = this.#engine.log
+    const told = own.reduce(standingAfter, this.#standings.get(session))
+    const standing = isStill(index, session, told) ? told : standingOf(this.#engine, session)
+    this.#standings.delete(session)
+    this.#standings.set(session, standing) // behind the others: the one that was told longest ago is dropped first
+    for (const oldest of this.#standings.keys())
+      if (this.#standings.size > mostStandings) this.#standings.delete(oldest)
+    const { head, turns, reverted } = standing
+    return { type: 'session.updated', session, head: head.turn, turns, reverted }
+  }
+
   async #tellSessions(operations: readonly Operation[]): Promise<void> {
     const touched = new Set(operations.flatMap(({ record }) => record.session ?? []))
     if (touched.size > 0 && this.#hub.wants('session.updated')) {
       // To read a long session takes a while. What has just been told goes out to those who wait for it first.
       await new Promise((resolve) => setImmediate(resolve))
-      for (const session of touched) this.#hub.emit(sessionUpdated(this.#engine, session))
+      for (const session of touched) this.#hub.emit(this.#sessionUpdated(session, operations))
     }
     if (!this.#hub.wants('session.diff')) return
     const moved = operations.some(({ before, after }) => before.tree !== after.tree)
@@ -214,15 +231,64 @@ export class Telling {
   }
 }
 
-function sessionUpdated(engine: Engine, session: SessionId): WorkspaceEvent {
+const mostStandings = 64
+
+/** What is told of a session after every operation of it. */
+interface Standing {
+  readonly head: Point
+  readonly turns: number
+  readonly reverted: readonly TurnId[]
+  /** As of this operation of the session; and the first one that it had. */
+  readonly seq: number
+  readonly firstSeq: number
+}
+
+function standingOf(engine: Engine, session: SessionId): Standing {
+  const { index } = engine.log
   const tree = readTurnTree(engine, session)
   return {
-    type: 'session.updated',
-    session,
-    head: tree.head.turn,
+    head: tree.head,
     turns: tree.turns.size,
     reverted: revertedTurns(tree).map((turn) => turn.id),
+    seq: index.findSession(session)?.lastSeq ?? 0,
+    firstSeq: firstSeqOf(index, session),
   }
+}
+
+function firstSeqOf(index: IndexDb, session: SessionId): number {
+  return index.firstOperationOf(session)?.record.seq ?? 0
+}
+
+/** Undefined: the operation moves the head or removes turns, and only a look at all of them tells how things stand. */
+function standingAfter(before: Standing | undefined, { record }: Operation): Standing | undefined {
+  if (before === undefined || record.seq <= before.seq) return before
+  const { seq } = record
+  switch (record.kind) {
+    case 'turn-begin': {
+      const { parent, turn } = record
+      if (!samePoint(parent, before.head)) return undefined
+      return { ...before, seq, head: { turn }, turns: before.turns + 1 }
+    }
+    case 'turn-end':
+    case 'step':
+    case 'accept':
+    case 'reject':
+    case 'propose':
+      return { ...before, seq }
+    default:
+      return undefined
+  }
+}
+
+// Another process may have gone on meanwhile, or have dropped the session: what is there under its name is another one.
+function isStill(index: IndexDb, session: SessionId, told: Standing | undefined): told is Standing {
+  const row = index.findSession(session)
+  return (
+    told !== undefined &&
+    row?.lastSeq === told.seq &&
+    samePoint(row.head, told.head) &&
+    firstSeqOf(index, session) === told.firstSeq
+  )
 }
 
 /** The files that a session has touched, as they are now against how they were when it began. */

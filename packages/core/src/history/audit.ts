@@ -10,7 +10,7 @@ import type { Flight } from '../log/flights.ts'
 import { optional } from '../log/record.ts'
 import { joinAbs, parentOf, type RelPath, type TurnId } from '../values.ts'
 import type { Engine } from './engine.ts'
-import { pathTo, readTurnTree } from './points.ts'
+import { isOnPath } from './points.ts'
 
 /** A step that has ended. */
 export interface PastFlight extends Flight {
@@ -35,9 +35,8 @@ export function pastFlights(engine: Engine): readonly PastFlight[] {
 function flightsOf(engine: Engine, id: TurnId): readonly PastFlight[] {
   const turn = engine.log.index.findTurn(id)
   if (turn === undefined) return []
-  const tree = readTurnTree(engine, turn.session)
   // Taken out meanwhile, by somebody who did not know: a change that is in the files cannot belong to it any more.
-  if (!pathTo(tree, tree.head).some((point) => point.turn === id)) return []
+  if (!isOnPath(engine, turn)) return []
   return engine.log.index.operationsOfTurn(id).flatMap(({ record }) => {
     if (record.kind !== 'step' || !record.ended || record.paths.length > 0) return []
     return {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { textOfBytes } from '../errors.ts'
+import { IndexDb } from '../log/index-db.ts'
 import { workspace } from '../testing/workspace.ts'
-import type { RelPath } from '../values.ts'
+import { joinAbs, type RelPath, type SessionId } from '../values.ts'
 import { openWorkspace } from '../workspace.ts'
 import type { OnConflict } from './enact.ts'
 import { patchOfTurn } from './views.ts'
@@ -82,6 +83,29 @@ test('[H361] a conflict comes with base, ours and theirs where somebody asks for
   expect((await w.undo()).conflicts[0]).not.toHaveProperty('versions')
 })
 
+test('[H364] [P7] a file in conflict gets the text that somebody made of both sides, and the move can be taken back', async () => {
+  await using w = await workspace({ 'a.txt': '1\n2\n3\n', 'b.txt': 'b\n' })
+  const { turn } = await w.turn('edit', { 'a.txt': '1\nTWO\n3\n', 'b.txt': 'B\n' })
+  w.userWrites({ 'a.txt': '1\nTWO, mine\n3\n' })
+  const results = { 'a.txt': '1\n2, mine\n3\n', 'b.txt': 'not asked for\n' }
+  const session = w.workspace.session(w.session, { agent: 'test-agent' })
+
+  expect(await session.undo({ results })).toMatchObject({ kind: 'done', reverted: [turn] })
+  expect(await w.files()).toEqual({ 'a.txt': '1\n2, mine\n3\n', 'b.txt': 'b\n' })
+  expect(await session.redo()).toMatchObject({ kind: 'done' })
+  expect(await w.files()).toEqual({ 'a.txt': '1\nTWO, mine\n3\n', 'b.txt': 'B\n' })
+})
+
+test('[H364] a file that is gone on one side comes back with that text', async () => {
+  await using w = await workspace({ 'a.txt': 'a\n' })
+  await w.turn('add', { 'new.txt': 'one\n' })
+  w.userWrites({ 'new.txt': 'one\nmine\n' })
+  const session = w.workspace.session(w.session, { agent: 'test-agent' })
+  expect((await session.undo()).kind).toBe('conflicts')
+  expect((await session.undo({ results: { 'new.txt': 'mine\n' } })).kind).toBe('done')
+  expect(await w.files()).toEqual({ 'a.txt': 'a\n', 'new.txt': 'mine\n' })
+})
+
 test('[H362] a diff without spaces has the lines that say something else', async () => {
   await using w = await workspace({ 'a.txt': 'one\ntwo\n' })
   const { turn } = await w.turn('indent', { 'a.txt': '  one\ntwo!\n' })
@@ -111,4 +135,34 @@ test('[H363] the turns of a session are read anew after every write, also by ano
   await using another = await openWorkspace(textOfBytes(w.workspace.root), { env: w.env, explicit: true })
   await another.beginTurn({ session: w.session, agent: 'another' })
   expect(ids()).toHaveLength(3)
+})
+
+test('[H363] turns that are read only as far as they are new are those that a fresh index has', async () => {
+  await using w = await workspace({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
+  const path = joinAbs(w.workspace.engine.folders.folder, 'index.db')
+  const check = () => {
+    using fresh = IndexDb.open(path)
+    expect(w.workspace.index.turns(w.session)).toEqual(fresh.turns(w.session))
+  }
+  const moves: readonly (() => Promise<unknown>)[] = [
+    () => w.turn('first', { 'a.txt': '1\n' }),
+    () => w.turn('second', { 'a.txt': '2\n', 'b.txt': '2\n' }),
+    () => w.workspace.accept({ session: w.session, selection: {} }),
+    () => w.undo(),
+    () => w.turn('beside', { 'b.txt': '3\n' }),
+    () => w.workspace.beginTurn({ session: w.session, agent: 'left open' }),
+    () => w.turn('after it', { 'b.txt': '4\n' }),
+    () => w.workspace.cleanup(w.session),
+    () => w.turn('on', { 'a.txt': '5\n' }),
+    () => w.workspace.doctor({ repair: true }),
+    () => w.turn('and on', { 'a.txt': '6\n' }),
+    () => w.workspace.beginTurn({ session: 'another' as SessionId, agent: 'another' }),
+    () => w.workspace.gc({ keepSessions: 1 }),
+    () => w.turn('anew', { 'a.txt': '8\n' }),
+  ]
+  for (const move of moves) {
+    await move()
+    check()
+  }
+  expect(w.workspace.index.turns(w.session)).toHaveLength(1)
 })

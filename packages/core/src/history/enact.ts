@@ -2,11 +2,13 @@
 
 import { isFailure, shown, textOfBytes, UnturnError } from '../errors.ts'
 import { failureOf } from '../failures.ts'
+import type { Unpublished } from '../log/log.ts'
 import { type Draft, type OperationRecord, optional } from '../log/record.ts'
+import type { Operation } from '../log/rows.ts'
 import { Shape } from '../log/shape.ts'
 import { serializeSkipped } from '../log/skipped-list.ts'
 import { folderPermOf, planBetween, type SnapshotPlan } from '../store/attrs.ts'
-import { type Choices, choiceFor, MergeScratch } from '../store/merge.ts'
+import { type Choices, choiceFor, MergeScratch, type Resolved } from '../store/merge.ts'
 import type { ObjectBatch, Objects } from '../store/objects.ts'
 import { hasFolder, listTree } from '../store/trees.ts'
 import {
@@ -52,13 +54,24 @@ export interface EnactWish {
   readonly onPlan?: (planned: Planned) => void
   /** Stores what belongs beside the record, once it is certain what the files will be. */
   readonly beside?: (batch: ObjectBatch, result: State) => TreeId
+  /** Operations that lead up to this one: they happen with it, or not at all. */
+  readonly earlier?: () => readonly EarlierPart[]
+}
+
+/** One of several operations that happen at once: what it leads to, on the way to the composed state. */
+export interface EarlierPart {
+  readonly state: State
+  readonly draft: Draft
+  readonly beside?: (batch: ObjectBatch, result: State) => TreeId
+  /** Told its id, before what comes after it is asked for anything. */
+  readonly named?: (op: OpId) => void
 }
 
 /** What somebody said about conflicts: for all of them, and for single paths. */
 export interface ConflictWish {
   readonly onConflict?: OnConflict
-  /** Single paths with a choice of their own; one that is left at `abort` stops everything. */
-  readonly choices?: ReadonlyMap<RelPath, OnConflict>
+  /** Single paths with a choice, or a content, of their own; one that is left at `abort` stops everything. */
+  readonly choices?: ReadonlyMap<RelPath, OnConflict | Resolved>
   /** Conflicts come with the whole of each side, for somebody who is to decide. */
   readonly sides?: boolean
 }
@@ -76,6 +89,8 @@ export interface Planned {
 export interface Enacted {
   readonly kind: 'done' | 'planned' | 'conflicts'
   readonly op?: OpId
+  /** Operations that happened with it, before it. */
+  readonly earlier?: readonly OpId[]
   readonly files: readonly FileOutcome[]
   readonly conflicts: readonly Conflict[]
   readonly patch?: string
@@ -126,16 +141,12 @@ async function tryOnce(
   conflicts.push(...blocked.map(conflictOfLeft))
   if (blocked.some(({ path }) => isOpen([path]))) return { kind: 'conflicts', files: [], conflicts }
 
-  const open =
-    blocked.length === 0
-      ? composition.state
-      : partWay(
-          scratch,
-          composition.state,
-          now.state,
-          blocked.map(({ path }) => path),
-        )
-  const state = withFullFolders(scratch, open, now)
+  const left = blocked.map(({ path }) => path)
+  const possible = (wanted: State) => {
+    const open = left.length === 0 ? wanted : partWay(scratch, wanted, now.state, left)
+    return withFullFolders(scratch, open, now)
+  }
+  const state = possible(composition.state)
   const plan = state === composition.state ? planned : planBetween(scratch, now.state, state)
   const files = filesOf(plan, composition.merged)
   wish.onPlan?.({ plan, conflicts })
@@ -145,19 +156,25 @@ async function tryOnce(
     return { kind: 'planned', files, conflicts, patch }
   }
 
-  const batch = engine.objects.newBatch()
-  const draft = wish.draft(composition)
-  const beside = wish.beside?.(batch, state)
-  const work = { plan, scratch, batch, draft, now, state, composition, ...optional('review', beside) }
+  const earlier = (wish.earlier?.() ?? []).map((part) => ({ ...part, state: possible(part.state) }))
+  const last = { state, draft: wish.draft(composition), ...optional('beside', wish.beside) }
+  const work = { plan, scratch, now, composition, parts: [...earlier, last] }
   const done = namingPath(plan, () => carryOut(engine, work, lock))
   if (done === 'blocked') {
     if (!isLast) return 'again'
     throw keepsChanging()
   }
-  await describeLater(engine, done.commit)
+  for (const { commit } of done.operations) await describeLater(engine, commit)
   conflicts.push(...done.left.map(conflictOfLeft))
-  const left = new Set(done.left.map(({ path }) => path))
-  return { kind: 'done', op: done.op, files: files.filter(({ path }) => !left.has(path)), conflicts }
+  const untouched = new Set(done.left.map(({ path }) => path))
+  const ops = done.operations.map(({ record }) => record.id)
+  return {
+    kind: 'done',
+    ...optional('op', ops.at(-1)),
+    ...optional('earlier', ops.length > 1 ? ops.slice(0, -1) : undefined),
+    files: files.filter(({ path }) => !untouched.has(path)),
+    conflicts,
+  }
 }
 
 /**
@@ -246,32 +263,49 @@ function withFullFolders(scratch: MergeScratch, state: State, now: LastKnown): S
 interface Work {
   readonly plan: SnapshotPlan
   readonly scratch: MergeScratch
-  readonly batch: ObjectBatch
-  readonly draft: Draft
   readonly now: LastKnown
-  readonly state: State
   readonly composition: Composition
-  readonly review?: TreeId
+  /** The operations that happen at once, each from where the one before has led. */
+  readonly parts: readonly EarlierPart[]
 }
 
-type CarriedOut = { readonly op: OpId; readonly commit: CommitId; readonly left: readonly Left[] } | 'blocked'
+type CarriedOut = { readonly operations: readonly Operation[]; readonly left: readonly Left[] } | 'blocked'
 
 /** P1: everything that is about to go is in `before`, stored and synced, when the first file is touched. */
 function carryOut(engine: Engine, work: Work, lock: Exclusive): CarriedOut {
-  const { batch, scratch, now, state, composition } = work
-  for (const kept of [state, ...composition.states]) keep(batch, scratch, kept)
-  const taken = {
-    before: now.state.snapshot,
-    after: state.snapshot,
-    // The look before may have found nothing to record, and then it has stored nothing, not even this list.
-    skipped: batch.blob(serializeSkipped(now.skipped)),
-    stages: composition.states.map((stage) => stage.snapshot),
-    ...optional('review', work.review),
-  }
-  const { commit, ref, operation } = engine.log.prepare(batch, work.draft, taken, lock)
-  const note = JSON.stringify({ commit, ref })
+  const prepared = prepare(engine, work, lock)
+  const last = prepared.at(-1)
+  if (last === undefined) throw new Error('unreachable: there is one operation at least')
+  const note = JSON.stringify({ commit: last.commit, ref: last.ref })
   const outcome = apply(contextOf(engine, engine.objects), work.plan, note, publisher(engine, lock), lock)
-  return outcome.kind === 'blocked' ? 'blocked' : { op: operation.record.id, commit, left: outcome.left }
+  if (outcome.kind === 'blocked') return 'blocked'
+  return { operations: prepared.map(({ operation }) => operation), left: outcome.left }
+}
+
+function prepare(
+  engine: Engine,
+  { parts, scratch, now, composition }: Work,
+  lock: Exclusive,
+): readonly Unpublished[] {
+  const batch = engine.objects.newBatch()
+  for (const kept of [...parts.map((part) => part.state), ...composition.states]) keep(batch, scratch, kept)
+  // The look before may have found nothing to record, and then it has stored nothing, not even this list.
+  const skipped = batch.blob(serializeSkipped(now.skipped))
+  const prepared: Unpublished[] = []
+  for (const { state, draft, beside, named } of parts) {
+    const before = prepared.at(-1)
+    const taken = {
+      before: before?.operation.after ?? now.state.snapshot,
+      after: state.snapshot,
+      skipped,
+      stages: composition.states.map((stage) => stage.snapshot),
+      ...optional('review', beside?.(batch, state)),
+    }
+    const next = engine.log.prepare(batch, draft, taken, lock, before)
+    named?.(next.operation.record.id)
+    prepared.push(next)
+  }
+  return prepared
 }
 
 // The real run would fail: a plan that cannot be carried out is none.

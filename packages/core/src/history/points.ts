@@ -45,6 +45,17 @@ export function pathTo(tree: TurnTree, point: Point): readonly Point[] {
   return path.reverse()
 }
 
+/** Whether a turn is on the way to the head. Looks at those since only: before it there may be ten thousand. */
+export function isOnPath({ log }: Engine, turn: TurnRow): boolean {
+  let at = log.index.findSession(turn.session)?.head.turn ?? null
+  while (at !== null && at !== turn.id) {
+    const later = log.index.findTurnEvenRemoved(at)
+    if (later === undefined || later.beginSeq < turn.beginSeq) return false
+    at = later.parent.turn
+  }
+  return at === turn.id
+}
+
 /** Turns that are not on the way to the head: undone, or left for another branch. */
 export function revertedTurns(tree: TurnTree): readonly TurnRow[] {
   const onPath = new Set(pathTo(tree, tree.head).map((point) => point.turn))

@@ -50,6 +50,40 @@ export async function recordChange(
   return engine.log.index.changesOfStep(told.step)
 }
 
+/** A file that two steps have at the same time, as the one that ends tells it: what it found, and what it made of it. */
+export interface ToldShare {
+  readonly path: RelPath
+  /** No `before`: as the last operation left it. */
+  readonly before?: Uint8Array
+  readonly after: Uint8Array
+}
+
+/** Another step that may be writing the same file right now: one that names it, before one that names nothing. */
+export function findRival(engine: Engine, step: StepId, path: RelPath): Flight | undefined {
+  const others = engine.flights.list().filter((flight) => flight.step !== step && !flight.implicit)
+  return (
+    others.find((flight) => flight.paths.includes(path)) ?? others.find((flight) => flight.paths.length === 0)
+  )
+}
+
+/**
+ * Gives each of two steps its own part of a file, while both are in flight. Without this, the one that ends first would be
+ * given the work of both, and its undo would take the other's along (P11). Does nothing where there is no other.
+ */
+export async function recordShare(
+  engine: Engine,
+  step: StepId,
+  told: ToldShare,
+  lock: Exclusive,
+): Promise<void> {
+  const flight = engine.flights.find(step)
+  const rival = findRival(engine, step, told.path)
+  const last = readLastKnown(engine)
+  const look = engine.scanner.look(engine.stat.cache, [told.path])[0]
+  if (flight === undefined || rival === undefined || last === undefined) return
+  if (isPlain(engine, look, last, told.path)) await recordTold(engine, told, flight, last, look, lock, rival)
+}
+
 // An agent that writes through a link tells the bytes of the link's target, which are not what stands at this path.
 function isPlain(engine: Engine, look: Looked | undefined, last: LastKnown, path: RelPath): boolean {
   if (look === undefined || !('kind' in look) || look.kind === 'link' || look.kind === 'folder') return false
@@ -64,19 +98,21 @@ async function recordSeen(engine: Engine, flight: Flight, lock: Exclusive): Prom
 
 async function recordTold(
   engine: Engine,
-  told: ToldChange,
+  told: Pick<ToldChange, 'path' | 'before' | 'after'>,
   flight: Flight,
   last: LastKnown,
   look: Looked | undefined,
   lock: Exclusive,
+  rival?: Flight,
 ): Promise<void> {
   const batch = engine.objects.newBatch()
   const git = engine.user.position()
   const perm = look !== undefined && 'kind' in look && look.kind === 'file' ? look.perm : undefined
   const before = withContent(engine, batch, last.state, told.path, told.before, perm)
   const after = withContent(engine, batch, before, told.path, told.after, perm)
-  const foreign = foreignEdit(last, before, git)
-  const step = stepOf(flight, { before, after, last, git })
+  const foreign = foreignEdit(last, before, git, rival)
+  // Where two are at it, the step goes on: its end is recorded like any other.
+  const step = stepOf(flight, { before, after, last, git }, rival === undefined)
   const untold: Operation[] = []
   for (const { draft, taken, from, to } of [...foreign, step]) {
     const told = tellPlainly(batch, from, to)
@@ -93,8 +129,14 @@ interface Appended {
   readonly to: State
 }
 
-function foreignEdit(last: LastKnown, before: State, git: GitPosition): readonly Appended[] {
+function foreignEdit(
+  last: LastKnown,
+  before: State,
+  git: GitPosition,
+  rival: Flight | undefined,
+): readonly Appended[] {
   if (sameSnapshot(last.state.snapshot, before.snapshot)) return []
+  if (rival !== undefined) return [stepOf(rival, { before: last.state, after: before, last, git }, false)]
   const taken = { before: last.state.snapshot, after: before.snapshot, skipped: last.skippedBlob }
   return [{ draft: { kind: 'user-edit', git }, taken, from: last.state, to: before }]
 }
@@ -106,9 +148,10 @@ interface Span {
   readonly git: GitPosition
 }
 
-function stepOf(flight: Flight, { before, after, last, git }: Span): Appended {
-  const { implicit: _, ...step } = flight
-  const draft = { kind: 'step', git, ...step, certainty: 'exact', ended: true } as const
+function stepOf(flight: Flight, { before, after, last, git }: Span, ended: boolean): Appended {
+  const { implicit: _, late, skipped: __, ...step } = flight
+  const certainty = late === true || flight.paths.length === 0 ? 'inferred' : 'exact'
+  const draft = { kind: 'step', git, ...step, certainty, ended } as const
   const taken = { before: before.snapshot, after: after.snapshot, skipped: last.skippedBlob }
   return { draft, taken, from: before, to: after }
 }

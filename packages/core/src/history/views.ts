@@ -1,6 +1,7 @@
 /** Looking: what a face shows of the history. Reads only, and mostly the index. */
 
-import type { Operation, SessionRow, StepRow, TurnRow } from '../log/rows.ts'
+import type { TurnTotals } from '../log/index-db.ts'
+import type { ChangeRow, Operation, SessionRow, StepRow, TurnRow } from '../log/rows.ts'
 import { readSkipped } from '../log/skipped-list.ts'
 import { patch } from '../store/describe.ts'
 import type { ChangeId, RelPath, SessionId, Snapshot, TurnId } from '../values.ts'
@@ -43,6 +44,14 @@ export function statusOf(engine: Engine): StatusView {
   }
 }
 
+/** One session; undefined where there is none of that id. */
+export function sessionViewOf(engine: Engine, id: SessionId): SessionView | undefined {
+  const sessions = engine.log.index.sessions()
+  const at = sessions.findIndex((session) => session.id === id)
+  const session = sessions[at]
+  return session === undefined ? undefined : sessionView(engine, session, at === 0)
+}
+
 function sessionView(engine: Engine, session: SessionRow, isActive: boolean): SessionView {
   const tree = readTurnTree(engine, session.id)
   const running = engine.log.index
@@ -77,9 +86,26 @@ export interface TurnView {
 
 /** The turns of a session, oldest first. */
 export function turnViews(engine: Engine, session: SessionId): readonly TurnView[] {
-  const tree = readTurnTree(engine, session)
+  return viewsIn(readTurnTree(engine, session), engine.log.index.turnTotals(session))
+}
+
+/** One turn: what the others have changed is not summed up for it. */
+export function turnViewOf(engine: Engine, id: TurnId): TurnView | undefined {
+  const { index } = engine.log
+  const session = index.findTurn(id)?.session
+  if (session === undefined) return undefined
+  const views = viewsIn(readTurnTree(engine, session), new Map([[id, totalsOf(index.changesOfTurn(id))]]))
+  return views.find(({ turn }) => turn.id === id)
+}
+
+function totalsOf(changes: readonly ChangeRow[]): TurnTotals {
+  const sum = (key: 'additions' | 'deletions') => changes.reduce((all, change) => all + change[key], 0)
+  const files = new Set(changes.map(({ path }) => path)).size
+  return { files, additions: sum('additions'), deletions: sum('deletions') }
+}
+
+function viewsIn(tree: TurnTree, totals: ReadonlyMap<TurnId, TurnTotals>): readonly TurnView[] {
   const onPath = new Set(pathTo(tree, tree.head).map((point) => point.turn))
-  const totals = engine.log.index.turnTotals(session)
   const depths = depthsIn(tree)
   return [...tree.turns.values()].map((turn) => ({
     turn,

@@ -146,6 +146,23 @@ create table reviews (
 ) without rowid;
 `
 
+/** The turns of a session after one of its operations, in an index that was filled then. */
+interface TurnsRead {
+  readonly filled: string
+  readonly seq: number
+  readonly turns: readonly TurnRow[]
+}
+
+const mostTurnsKept = 50_000
+const touchesOwnTurnOnly: ReadonlySet<string> = new Set([
+  'turn-begin',
+  'turn-end',
+  'step',
+  'propose',
+  'accept',
+  'reject',
+])
+
 export class IndexDb implements Disposable {
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
@@ -202,6 +219,7 @@ export class IndexDb implements Disposable {
     for (const table of ['refs', 'ops', 'sessions', 'turns', 'steps', 'changes', 'outs', 'reviews']) {
       this.#database.exec(`delete from ${table}`)
     }
+    this.#noteFilledAnew()
   }
 
   /** A fingerprint of everything that the log alone decides: two indexes of one log have the same. */
@@ -222,7 +240,7 @@ export class IndexDb implements Disposable {
       return result
     } catch (error) {
       this.#database.exec('rollback')
-      this.#turnsRead = { version: '', of: new Map() } // SQLite goes on counting what it has taken back
+      this.#turnsRead.clear() // it may have been read from what has just been taken back
       throw error
     }
   }
@@ -367,28 +385,59 @@ export class IndexDb implements Disposable {
     return maybe(this.#get('select * from turns where id = ? and removed = 0', id), turnOf)
   }
 
+  /** In the order in which they began. */
   turns(session: SessionId): readonly TurnRow[] {
-    const version = this.#version()
-    if (this.#turnsRead.version !== version) this.#turnsRead = { version, of: new Map() }
-    const known = this.#turnsRead.of.get(session)
-    if (known !== undefined) return known
-    const sql = 'select * from turns where session = ? and removed = 0 order by begin_seq'
-    const turns = this.#all(sql, session).map(turnOf)
-    this.#turnsRead.of.set(session, turns)
+    const seq = Number(this.#get('select last_seq from sessions where id = ?', session)?.last_seq ?? 0)
+    const filled = String(this.#get(`select value from meta where key = 'filled'`)?.value)
+    const last = this.#turnsRead.get(session)
+    const known = last?.filled === filled ? last : undefined
+    if (known?.seq === seq) return known.turns
+    const turns = this.#turnsSince(session, known) ?? this.#readTurns(session)
+    this.#turnsRead.delete(session)
+    this.#turnsRead.set(session, { filled, seq, turns })
+    this.#forgetOldest()
     return turns
   }
 
-  // To read ten thousand turns takes a tenth of a second, and whoever hears of one change asks several questions at once.
-  #turnsRead: { readonly version: string; readonly of: Map<SessionId, readonly TurnRow[]> } = {
-    version: '',
-    of: new Map(),
+  readonly #turnsRead = new Map<SessionId, TurnsRead>()
+
+  #readTurns(session: SessionId): readonly TurnRow[] {
+    const sql = 'select * from turns where session = ? and removed = 0 order by begin_seq'
+    return this.#all(sql, session).map(turnOf)
   }
 
-  /** Another one after every write, ours or another process's. */
-  #version(): string {
-    const others = this.#get('pragma data_version')?.data_version
-    const own = this.#get('select total_changes() as changes')?.changes
-    return `${others} ${own}`
+  // To read ten thousand turns takes a tenth of a second, and an agent at work begins and ends one all the time: only
+  // that one is read again. Whatever moves the head, or cleans up, may have touched any of them.
+  #turnsSince(session: SessionId, known: TurnsRead | undefined): readonly TurnRow[] | undefined {
+    if (known === undefined) return undefined
+    const rows = this.#all('select kind, turn from ops where session = ? and seq > ?', session, known.seq)
+    if (!rows.every(({ kind }) => touchesOwnTurnOnly.has(String(kind)))) return undefined
+    const turns = [...known.turns]
+    for (const id of new Set(rows.flatMap(({ turn }) => (turn === null ? [] : [turn as TurnId])))) {
+      const turn = this.findTurn(id)
+      const at = turns.findLastIndex((one) => one.id === id)
+      if (turn === undefined) return undefined
+      if (at >= 0) turns[at] = turn
+      else if (turn.beginSeq > known.seq) turns.push(turn)
+      else return undefined
+    }
+    return turns
+  }
+
+  #forgetOldest(): void {
+    let kept = 0
+    for (const { turns } of this.#turnsRead.values()) kept += turns.length
+    for (const [session, { turns }] of this.#turnsRead) {
+      if (kept <= mostTurnsKept || this.#turnsRead.size === 1) return
+      this.#turnsRead.delete(session)
+      kept -= turns.length
+    }
+  }
+
+  // From here on sequence numbers may stand for something else than what was read under them.
+  #noteFilledAnew(): void {
+    this.#run(`insert or replace into meta values ('filled', lower(hex(randomblob(8))))`)
+    this.#turnsRead.clear()
   }
 
   /** What each turn of a session changed, in one go: asked turn by turn, a long history takes seconds. */
@@ -777,6 +826,7 @@ export class IndexDb implements Disposable {
     this.#run('delete from sessions where id = ?', session)
     this.#run('delete from reviews where session = ?', session)
     this.#run('delete from refs where name = ?', ref)
+    this.#noteFilledAnew()
   }
 
   dropOperations(seqs: readonly number[]): void {

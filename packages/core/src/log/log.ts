@@ -119,8 +119,17 @@ export class Log implements Disposable {
 
   // ---- writing ---------------------------------------------------------------------------------------------------
 
-  /** Stores the operation durably, together with everything in the batch, without making it happen. */
-  prepare(batch: ObjectBatch, draft: Draft, taken: Taken, lock: Exclusive): Unpublished {
+  /**
+   * Stores the operation durably, together with everything in the batch, without making it happen. `behind`: an operation
+   * of the same session that was prepared before it; both happen when this one does, or neither.
+   */
+  prepare(
+    batch: ObjectBatch,
+    draft: Draft,
+    taken: Taken,
+    lock: Exclusive,
+    behind?: Unpublished,
+  ): Unpublished {
     this.heal(lock)
     this.requireSound(draft.session)
     const { now, newId } = this.#surroundings
@@ -128,11 +137,11 @@ export class Log implements Disposable {
       ...draft,
       ...optional('reviewed', taken.review === undefined ? undefined : true),
       id: newId('o') as OpId,
-      seq: this.#index.lastSeq() + this.#withheld + 1,
+      seq: (behind?.operation.record.seq ?? this.#index.lastSeq() + this.#withheld) + 1,
       atMs: now(),
     } as OperationRecord)
     const ref = refOf(record.session)
-    const parent = this.#readRef(ref)
+    const parent = behind?.commit ?? this.#readRef(ref)
     const commit = batch.commit({
       tree: operationTree(batch, record, taken),
       parents: parent === undefined ? [] : [parent],
@@ -145,17 +154,35 @@ export class Log implements Disposable {
   }
 
   /**
-   * Makes a prepared operation happen. Idempotent: recovery may call it again. Throws only when it has not happened:
-   * whoever applied it to the files takes them back then.
+   * Makes a prepared operation happen, and those that were prepared before it. Idempotent: recovery may call it again.
+   * Throws only when nothing has happened: whoever applied it to the files takes them back then.
    */
-  publish(commit: CommitId, ref: string, _lock: Exclusive): Operation {
-    const operation = this.readOperation(commit)
-    if (this.#readRef(ref) !== commit) {
-      this.#expectParent(commit, ref)
-      this.#moveRef(ref, commit)
+  publish(commit: CommitId, ref: string, _lock: Exclusive): readonly Operation[] {
+    const tip = this.#readRef(ref)
+    const operations = this.#newUpTo(commit, tip === commit ? undefined : { tip, ref })
+    if (tip !== commit) this.#moveRef(ref, commit)
+    this.#take(operations, ref)
+    return operations
+  }
+
+  /**
+   * The operations that the index lacks, to this one, oldest first. Two with one parent would split a session's chain, and
+   * one of them would be lost: where the ref has not moved yet, the first has to follow the ref's tip.
+   */
+  #newUpTo(commit: CommitId, from: { readonly tip: CommitId | undefined; readonly ref: string } | undefined) {
+    const operations = [this.readOperation(commit)]
+    let before = this.#parentOf(commit)
+    while (before !== undefined && before !== from?.tip && !this.#index.hasCommit(before)) {
+      operations.unshift(this.readOperation(before))
+      before = this.#parentOf(before)
     }
-    this.#take(operation, ref)
-    return operation
+    if (from === undefined || before === from.tip) return operations
+    const { ref } = from
+    throw damaged(`The session's history (${ref}) has moved on since this operation was prepared.`, ref)
+  }
+
+  #parentOf(commit: CommitId): CommitId | undefined {
+    return this.#surroundings.objects.readCommit(commit).parents[0]
   }
 
   // The new tip may be in place although syncing its folder failed; then it has happened.
@@ -171,10 +198,13 @@ export class Log implements Disposable {
   }
 
   // The ref is the commit point. An index that cannot be written now is brought up to the log at the next look.
-  #take(operation: Operation, ref: string): void {
+  #take(operations: readonly Operation[], ref: string): void {
     try {
-      if (!this.#index.hasCommit(operation.commit))
-        this.#index.atomically(() => this.#index.project(operation, ref))
+      const missing = operations.filter(({ commit }) => !this.#index.hasCommit(commit))
+      if (missing.length > 0)
+        this.#index.atomically(() => {
+          for (const operation of missing) this.#index.project(operation, ref)
+        })
       this.#rememberRefs()
     } catch (error) {
       if (sqliteCode(error) === undefined) throw error
@@ -204,14 +234,6 @@ export class Log implements Disposable {
     })
     this.#rememberRefs()
     return operation
-  }
-
-  // Two operations with one parent would split a session's chain, and one of them would be lost.
-  #expectParent(commit: CommitId, ref: string): void {
-    const expected = this.#surroundings.objects.readCommit(commit).parents[0]
-    const found = this.#readRef(ref)
-    if (found === expected) return
-    throw damaged(`The session's history (${ref}) has moved on since this operation was prepared.`, ref)
   }
 
   // ---- reading ---------------------------------------------------------------------------------------------------

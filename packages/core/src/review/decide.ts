@@ -8,7 +8,7 @@ import type { RelPath } from '../values.ts'
 import { type Contents, mergeEntries } from './contents.ts'
 import { diffLines, type Edit } from './lines.ts'
 import type { Hunk, PendingFile } from './pending.ts'
-import { type MergedLines, mergeLines, type Overlap } from './text-merge.ts'
+import { mergeLines, type Overlap, withMarkers } from './text-merge.ts'
 
 /** A hunk that was chosen, or a part of it. */
 export interface Chosen {
@@ -20,6 +20,17 @@ export interface Chosen {
 }
 
 export type OnContest = 'abort' | 'keep' | 'overwrite' | 'markers'
+
+/** What is to become of files into which somebody has edited: of all of them, and of single ones. */
+export interface ContestWish {
+  readonly onConflict?: OnContest
+  /** Single files with a choice of their own; one that is left at `abort` stops everything. */
+  readonly choices?: ReadonlyMap<RelPath, OnContest>
+}
+
+export function contestChoice({ onConflict = 'abort', choices }: ContestWish, path: RelPath): OnContest {
+  return choices?.get(path) ?? onConflict
+}
 
 /** The baseline of a file with these hunks in it; its name there is `from` unless the rename is accepted. */
 export interface AcceptedFile {
@@ -44,6 +55,8 @@ export interface RejectedFile {
   readonly undisputed?: { readonly entry: Entry }
   readonly rename: boolean
   readonly conflicts: readonly Conflict[]
+  /** What counts as accepted from now on; only where somebody has made one text of both sides. */
+  readonly baseline?: { readonly entry: Entry }
 }
 
 /** The file without these hunks. What the user wrote into them is kept, or it is a conflict. */
@@ -51,7 +64,7 @@ export function rejectIn(
   contents: Contents,
   file: PendingFile,
   chosen: readonly Chosen[],
-  onContest: OnContest,
+  onContest: OnContest | { readonly content: Uint8Array },
 ): RejectedFile {
   const contested = chosen.filter(({ hunk }) => hunk.contested)
   const rename = chosen.some(({ hunk }) => hunk.kind === 'rename')
@@ -64,6 +77,7 @@ export function rejectIn(
     ? withoutLines(contents, file, chosen, file.undisputed.entry)
     : keepingUser(contents, file, chosen, file.undisputed.entry)
   if (merged.conflicts.length === 0) return { ...merged, rename }
+  if (typeof onContest === 'object') return resolved(onContest.content)
   switch (onContest) {
     case 'abort':
       return { entry: file.current, undisputed: file.undisputed, rename: false, conflicts: merged.conflicts }
@@ -80,6 +94,15 @@ export function rejectIn(
   // Other hunks of the file, into which the user has typed as well, stay what they were.
   function left(entry: Entry): RejectedFile {
     return { entry, ...stillDisputed(contents, file, entry), rename, conflicts: merged.conflicts }
+  }
+
+  // What somebody wrote in place of the hunks is his own edit: it is accepted, and only other hunks stay pending.
+  function resolved(content: Uint8Array): RejectedFile {
+    const perm = permOf(file.current) ?? permOf(file.baseline) ?? 0o644
+    const entry: Entry = { kind: 'file', perm, blob: contents.keep(Buffer.from(content)) }
+    const without = withoutHunks(contents, file, chosen)
+    const baseline = { entry: mergeEntries(contents, without, file.baseline, entry, 'theirs').entry }
+    return { entry, ...stillDisputed(contents, file, entry), baseline, rename, conflicts: [] }
   }
 }
 
@@ -164,7 +187,9 @@ function keepingUser(
     blob: contents.keepLines(text),
   })
   const entry = asFile(merged.lines, file.current)
-  const overlaps = merged.conflicts.length > 0 ? [overlapConflict(file.path, merged.conflicts)] : []
+  const versions = { base: wholeText(base), ours: wholeText(ours), theirs: wholeText(back) }
+  const overlaps =
+    merged.conflicts.length > 0 ? [{ ...overlapConflict(file.path, merged.conflicts), versions }] : []
   const conflicts = modes.some(({ hunk }) => hunk.contested) ? [...overlaps, modeConflict(file)] : overlaps
   if (conflicts.length === 0) return { entry, undisputed: { entry: theirs }, conflicts }
   return { entry, marked: asFile(withMarkers(merged), file.current), conflicts }
@@ -184,25 +209,6 @@ function withoutLines(
   const isLost = users.some((own) => gone.some(({ start, end }) => start < own.to && own.from < end))
   if (!isLost) return { entry, ...stillDisputed(contents, file, entry), conflicts: [] }
   return { entry: file.current, conflicts: [conflictOf(contents, file, file.current, entry)] }
-}
-
-export function withMarkers(
-  { lines, conflicts }: MergedLines,
-  theirName = 'without the hunk',
-): readonly string[] {
-  const marked: string[] = []
-  let at = 0
-  for (const { merged, ours, theirs } of conflicts) {
-    marked.push(...lines.slice(at, merged[0]), '<<<<<<< yours\n', ...ended(ours))
-    marked.push('=======\n', ...ended(theirs), `>>>>>>> ${theirName}\n`)
-    at = merged[1]
-  }
-  return [...marked, ...lines.slice(at)]
-}
-
-// A marker behind a last line without a line ending would become part of it.
-function ended(lines: readonly string[]): readonly string[] {
-  return lines.map((line) => (line.endsWith('\n') ? line : `${line}\n`))
 }
 
 function permOf(entry: Entry): number | undefined {
@@ -253,6 +259,10 @@ function overlapConflict(path: RelPath, overlaps: readonly Overlap[]): Conflict 
 // The lines between two overlaps are left out, and the sign for that is text, not bytes.
 function overlapText(overlaps: readonly Overlap[], side: 'ours' | 'theirs'): string {
   return overlaps.map((overlap) => Buffer.from(overlap[side].join(''), 'latin1').toString('utf8')).join('…\n')
+}
+
+function wholeText(lines: readonly string[]): string {
+  return Buffer.from(lines.join(''), 'latin1').toString('utf8')
 }
 
 function conflictOf(contents: Contents, { path }: PendingFile, ours: Entry, theirs: Entry): Conflict {

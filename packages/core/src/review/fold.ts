@@ -120,11 +120,15 @@ export function rememberReview(engine: Engine, { session, seq, state, contents }
   engine.log.index.keepReview(session, seq, JSON.stringify({ state: serializeReview(state), own }))
 }
 
-/** The state beside a decision. What it did is found again under the decision's own id. */
+/** The state beside a decision. */
 function decided(engine: Engine, operation: Operation): ReviewState {
   const tree = engine.log.reviewOf(operation)
   const state = tree === undefined ? emptyReview : readReview(engine.objects, tree)
-  const { id } = operation.record
+  return namedAs(state, operation.record.id)
+}
+
+/** What the operation did is found under its id. */
+export function namedAs(state: ReviewState, id: OpId): ReviewState {
   const moves = state.moves.map((move) => ({ ...move, ops: move.ops.map((op) => (op === self ? id : op)) }))
   return { ...state, moves }
 }

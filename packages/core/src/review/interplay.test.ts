@@ -451,3 +451,39 @@ test('[R220] a file of 50,000 lines with hundreds of hunks is reviewed and decid
   await timed('take back', () => w.rollback({ ops: rejected.ops }))
   expect(await ids(w)).toEqual(left)
 })
+
+test('[R224] [P2] proposals of several turns, accepted at once, are a step of each: both stand, and each can be taken back alone', async () => {
+  await using w = await workspace({ a: ten, b: ten, gone: 'g\n' })
+  const first = await w.beginTurn('Offer')
+  await propose(w, first, 'a', edited(ten, { 2: 'TWO' }))
+  await propose(w, first, 'gone', null)
+  await w.workspace.endTurn(first)
+  const second = await w.beginTurn('Offer more')
+  await propose(w, second, 'a', edited(ten, { 2: 'TWO', 9: 'NINE' }))
+  await propose(w, second, 'b', edited(ten, { 1: 'ONE' }))
+  await w.workspace.endTurn(second)
+  const open = await ids(w)
+
+  const { ops, pending: left } = await accept(w)
+  expect([ops.length, left]).toEqual([2, 0])
+  const both = { a: edited(ten, { 2: 'TWO', 9: 'NINE' }), b: edited(ten, { 1: 'ONE' }) }
+  expect(w.files()).toEqual(both)
+  const steps = ops.map((op) => w.workspace.index.findOperation(op)?.record)
+  expect(steps).toMatchObject([
+    { kind: 'step', turn: first, paths: ['a', 'gone'], reviewed: true },
+    { kind: 'step', turn: second, paths: ['a', 'b'], reviewed: true },
+  ])
+
+  await w.workspace.rollback({ session: w.session, selection: { ops: [ops[0] as OpId] } })
+  expect(w.files()).toEqual({ ...both, a: edited(ten, { 9: 'NINE' }), gone: 'g\n' })
+  await w.workspace.rollback({ session: w.session, selection: { ops: [ops[1] as OpId] } })
+  expect(w.files()).toEqual({ a: ten, b: ten, gone: 'g\n' })
+  expect(await ids(w)).toEqual(open)
+
+  expect((await accept(w)).ops).toHaveLength(2)
+  await w.workspace.undo({ session: w.session })
+  expect(w.files()).toEqual({ a: edited(ten, { 2: 'TWO' }), b: ten })
+  await w.workspace.redo({ session: w.session })
+  expect(w.files()).toEqual(both)
+  expect(await w.workspace.doctor()).toEqual([])
+})

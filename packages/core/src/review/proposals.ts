@@ -3,13 +3,13 @@
 import { UnturnError } from '../errors.ts'
 import { capture } from '../history/capture.ts'
 import type { Composition } from '../history/compose.ts'
-import { type Enacted, enact } from '../history/enact.ts'
+import { choicesOf, type EarlierPart, type Enacted, enact } from '../history/enact.ts'
 import type { Engine } from '../history/engine.ts'
 import type { LastKnown } from '../history/observe.ts'
 import type { Conflict, FileOutcome } from '../history/outcome.ts'
 import { requireTurn } from '../history/recording.ts'
 import type { State } from '../history/snapshots.ts'
-import { optional } from '../log/record.ts'
+import { type Draft, optional } from '../log/record.ts'
 import {
   type Ends,
   type Entry,
@@ -22,7 +22,7 @@ import {
   trimmed,
 } from '../log/review-record.ts'
 import type { MergeScratch } from '../store/merge.ts'
-import type { Objects } from '../store/objects.ts'
+import type { ObjectBatch, Objects } from '../store/objects.ts'
 import {
   type Exclusive,
   flawOfRelPath,
@@ -30,19 +30,20 @@ import {
   type RelPath,
   type SessionId,
   type StepId,
+  type TreeId,
   type TurnId,
 } from '../values.ts'
 import { badPath } from '../workspace/locate.ts'
 import { type ChosenFile, hunkGone } from './choose.ts'
 import { type Contents, carriedOn, mergeEntries, sameEntry } from './contents.ts'
-import { acceptIn, inTheWay, proposalConflict, rejectIn, withMarkers } from './decide.ts'
+import { acceptIn, contestChoice, inTheWay, proposalConflict, rejectIn } from './decide.ts'
 import { endsBetween, type Moment } from './ends.ts'
-import { entryAt, type Folded } from './fold.ts'
+import { entryAt, type Folded, namedAs } from './fold.ts'
 import { layersOf, topOf } from './layers.ts'
 import { diffLines } from './lines.ts'
 import { blockedIn, place } from './place.ts'
 import { appendDecision, Contested, type DecideWish, decidedState, standingOf } from './review.ts'
-import { mergeLines } from './text-merge.ts'
+import { mergeLines, withMarkers } from './text-merge.ts'
 
 export interface ProposeWish {
   readonly turn: TurnId
@@ -152,71 +153,61 @@ export async function acceptProposals(
   if (chosen.length === 0) return { kind: 'done', ops: [], files: [], conflicts: [], left: new Set() }
   const first = composed(engine.objects, standingOf(engine, wish.session).folded, chosen, wish)
   const { conflicts, left } = first
-  if (conflicts.length > 0 && (wish.onConflict ?? 'abort') === 'abort')
+  if (conflicts.some(({ path }) => contestChoice(wish, path) === 'abort'))
     return { kind: 'conflicts', ops: [], files: [], conflicts, left }
   const taken = chosen.filter(({ file }) => !left.has(file.proposal?.id ?? ''))
-  const byTurn = Map.groupBy(taken, ({ file }) => file.proposal?.turn ?? ('' as TurnId))
-  const done: Enacted[] = []
-  for (const [turn, files] of byTurn) {
-    const enacted = await new Accepting(engine, wish, turn, files).run(lock)
-    if (enacted.kind === 'conflicts') return { ...enacted, ops: [], left }
-    done.push(enacted)
-  }
+  if (taken.length === 0) return { kind: plannedOrDone(wish), ops: [], files: [], conflicts, left }
+  const enacted = await new Accepting(engine, wish, taken).run(lock)
+  if (enacted.kind === 'conflicts') return { ...enacted, ops: [], left }
   return {
-    kind: wish.dryRun === true ? 'planned' : 'done',
-    ops: done.flatMap(({ op }) => op ?? []),
-    files: done.flatMap(({ files }) => files),
-    conflicts: [...(left.size > 0 ? conflicts : []), ...done.flatMap((one) => one.conflicts)],
+    kind: enacted.kind,
+    ops: [...(enacted.earlier ?? []), ...(enacted.op === undefined ? [] : [enacted.op])],
+    files: enacted.files,
+    conflicts: [...(left.size > 0 ? conflicts : []), ...enacted.conflicts],
     left,
-    ...optional('patch', wish.dryRun === true ? done.map(({ patch }) => patch ?? '').join('') : undefined),
+    ...optional('patch', enacted.patch),
   }
 }
 
+function plannedOrDone({ dryRun }: DecideWish): 'planned' | 'done' {
+  return dryRun === true ? 'planned' : 'done'
+}
+
+/** What is taken of one turn's proposals, on top of the shares before it: a step of that turn. */
+interface Share {
+  readonly turn: TurnId
+  readonly paths: readonly RelPath[]
+  readonly state: State
+}
+
+/** Proposals of several turns are written at once: a step for each turn, and all of them or none. */
 class Accepting {
   readonly #engine: Engine
   readonly #wish: DecideWish
-  readonly #turn: TurnId
   readonly #chosen: readonly ChosenFile[]
   #folded: Folded | undefined
   #objects: Objects
-  #wanted: ReadonlyMap<RelPath, Entry> = new Map()
+  #shares: readonly Share[] = []
   #conflicts: readonly Conflict[] = []
 
-  constructor(engine: Engine, wish: DecideWish, turn: TurnId, chosen: readonly ChosenFile[]) {
+  constructor(engine: Engine, wish: DecideWish, chosen: readonly ChosenFile[]) {
     this.#engine = engine
     this.#wish = wish
-    this.#turn = turn
     this.#chosen = chosen
     this.#objects = engine.objects
   }
 
   async run(lock: Exclusive): Promise<Enacted> {
-    const engine = this.#engine
-    const { agent, agentId, session } = requireTurn(engine, this.#turn)
-    const step = engine.newId('s') as StepId
     try {
       const enacted = await enact(
-        engine,
+        this.#engine,
         {
           dryRun: this.#wish.dryRun === true,
-          onConflict: this.#wish.onConflict ?? 'abort',
+          onConflict: choicesOf(this.#wish),
           compose: (scratch, now) => this.#compose(scratch, now),
-          draft: () => ({
-            kind: 'step',
-            session,
-            turn: this.#turn,
-            step,
-            tool: 'accept',
-            agent,
-            ...optional('agentId', agentId),
-            paths: [...this.#wanted.keys()],
-            certainty: 'exact',
-            ended: true,
-            beganMs: engine.now(),
-            git: engine.user.position(),
-          }),
-          beside: (batch, result) =>
-            storeReview(batch, this.#stateAfter(result), (blob) => this.#standing().contents.read(blob)),
+          earlier: () => this.#shares.slice(0, -1).map((share) => this.#partOf(share)),
+          draft: () => this.#draftOf(this.#lastShare()),
+          beside: (batch, result) => this.#reviewBeside(batch, this.#lastShare(), result),
         },
         lock,
       )
@@ -231,47 +222,120 @@ class Accepting {
     const { folded, pending } = standingOf(this.#engine, this.#wish.session)
     this.#folded = folded
     this.#objects = scratch
-    const { wanted, conflicts } = composed(
-      this.#engine.objects,
-      folded,
-      refreshed(this.#chosen, pending),
-      this.#wish,
-    )
-    this.#conflicts = conflicts
-    if (conflicts.length > 0 && (this.#wish.onConflict ?? 'abort') === 'abort') throw new Contested(conflicts)
-    this.#wanted = wanted
-    const { session } = this.#wish
-    const state = place(this.#engine, scratch, folded.contents, session, now.state, wanted)
+    const chosen = refreshed(this.#chosen, pending)
+    const turns = [...new Set(chosen.map(({ file }) => turnOf(file)))]
+    let before: ReadonlyMap<RelPath, Entry> = new Map()
+    this.#shares = turns.map((turn, at) => {
+      const soFar = new Set(turns.slice(0, at + 1))
+      const wanted = this.#wanted(
+        folded,
+        chosen.filter(({ file }) => soFar.has(turnOf(file))),
+      )
+      const isNew = ([path, entry]: readonly [RelPath, Entry]) =>
+        !before.has(path) || !sameEntry(before.get(path), entry)
+      const paths = [...wanted].filter(isNew).map(([path]) => path)
+      before = wanted
+      const { session } = this.#wish
+      return {
+        turn,
+        paths,
+        state: place(this.#engine, scratch, folded.contents, session, now.state, wanted),
+      }
+    })
+    const { state } = this.#lastShare()
     return { state, stages: [], states: [], conflicts: [], merged: new Set() }
+  }
+
+  #wanted(folded: Folded, chosen: readonly ChosenFile[]): ReadonlyMap<RelPath, Entry> {
+    const { wanted, conflicts } = composed(this.#engine.objects, folded, chosen, this.#wish)
+    if (conflicts.some(({ path }) => contestChoice(this.#wish, path) === 'abort'))
+      throw new Contested(conflicts)
+    this.#conflicts = conflicts
+    return wanted
+  }
+
+  #lastShare(): Share {
+    const share = this.#shares.at(-1)
+    if (share === undefined) throw new Error('nothing was composed')
+    return share
+  }
+
+  #partOf(share: Share): EarlierPart {
+    return {
+      state: share.state,
+      draft: this.#draftOf(share),
+      beside: (batch, result) => this.#reviewBeside(batch, share, result),
+      named: (op) => this.#goOnFrom(op),
+    }
+  }
+
+  #draftOf({ turn, paths }: Share): Draft {
+    const engine = this.#engine
+    const { agent, agentId, session } = requireTurn(engine, turn)
+    return {
+      kind: 'step',
+      session,
+      turn,
+      step: engine.newId('s') as StepId,
+      tool: 'accept',
+      agent,
+      ...optional('agentId', agentId),
+      paths,
+      certainty: 'exact',
+      ended: true,
+      beganMs: engine.now(),
+      git: engine.user.position(),
+    }
+  }
+
+  #reviewBeside(batch: ObjectBatch, { paths }: Share, result: State): TreeId {
+    const folded = this.#standing()
+    const state = stateAfter(this.#objects, folded, paths, result)
+    this.#folded = { ...folded, state, files: result }
+    return storeReview(batch, state, (blob) => folded.contents.read(blob))
+  }
+
+  // What the operation before did is found under its id, as if it had happened already.
+  #goOnFrom(op: OpId): void {
+    const folded = this.#standing()
+    this.#folded = { ...folded, state: namedAs(folded.state, op) }
   }
 
   #standing(): Folded {
     if (this.#folded === undefined) throw new Error('nothing was composed')
     return this.#folded
   }
+}
 
-  #stateAfter(result: State): ReviewState {
-    const folded = this.#standing()
-    const pending = new Map(folded.state.pending)
-    const paths = new Map<RelPath, Ends>()
-    for (const path of this.#wanted.keys()) {
-      const was = { pending: pending.get(path), file: entryAt(this.#engine.objects, folded.files, path) }
-      const file = entryAt(this.#objects, result, path)
-      const next = withWritten(folded.contents, was, file)
-      if (next === undefined) pending.delete(path)
-      else pending.set(path, next)
-      paths.set(path, endsBetween(was, { pending: next, file }))
-    }
-    const left = layersOf(this.#objects, { ...folded, files: result }).map(({ proposal }) => proposal.id)
-    const proposals = folded.state.proposals.filter(({ id }) => left.includes(id))
-    const move = {
-      ops: [self],
-      way: 'in' as const,
-      paths,
-      ...optional('proposals', proposalMoves(folded.state.proposals, proposals)),
-    }
-    return trimmed({ ...folded.state, pending, proposals, moves: [...folded.state.moves, move] })
+function turnOf({ proposal }: ChosenFile['file']): TurnId {
+  return proposal?.turn ?? ('' as TurnId)
+}
+
+function stateAfter(
+  objects: Objects,
+  folded: Folded,
+  written: readonly RelPath[],
+  result: State,
+): ReviewState {
+  const pending = new Map(folded.state.pending)
+  const paths = new Map<RelPath, Ends>()
+  for (const path of written) {
+    const was = { pending: pending.get(path), file: entryAt(objects, folded.files, path) }
+    const file = entryAt(objects, result, path)
+    const next = withWritten(folded.contents, was, file)
+    if (next === undefined) pending.delete(path)
+    else pending.set(path, next)
+    paths.set(path, endsBetween(was, { pending: next, file }))
   }
+  const left = layersOf(objects, { ...folded, files: result }).map(({ proposal }) => proposal.id)
+  const proposals = folded.state.proposals.filter(({ id }) => left.includes(id))
+  const move = {
+    ops: [self],
+    way: 'in' as const,
+    paths,
+    ...optional('proposals', proposalMoves(folded.state.proposals, proposals)),
+  }
+  return trimmed({ ...folded.state, pending, proposals, moves: [...folded.state.moves, move] })
 }
 
 /** What was written is accepted; what else was pending in the file stays so. */
@@ -340,8 +404,9 @@ function composed(
     if (!overlaps && !one.chosen.some(({ hunk }) => hunk.contested)) wanted.set(path, entry)
     else {
       conflicts.push(proposalConflict(contents, proposal, now))
-      if (wish.onConflict === 'overwrite') wanted.set(path, entry)
-      else if (wish.onConflict === 'markers') wanted.set(path, marked(contents, proposal, now) ?? entry)
+      const choice = contestChoice(wish, path)
+      if (choice === 'overwrite') wanted.set(path, entry)
+      else if (choice === 'markers') wanted.set(path, marked(contents, proposal, now) ?? entry)
       else left.add(proposal.id)
     }
   }

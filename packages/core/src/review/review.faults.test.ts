@@ -54,6 +54,14 @@ async function offered(fixture: Fixture): Promise<void> {
   await fixture.workspace.capture()
 }
 
+async function offeredTwice(fixture: Fixture): Promise<void> {
+  await offered(fixture)
+  const turn = await fixture.beginTurn('Offer more')
+  await propose(fixture, turn, 'a', edited(ten, { 2: 'TWO', 5: 'mine', 7: 'SEVEN', 9: 'NINE' }))
+  await propose(fixture, turn, 'b', edited(ten, { 1: 'ONE' }))
+  await fixture.workspace.endTurn(turn)
+}
+
 const all = (workspace: Workspace, { session }: Fixture, way: 'accept' | 'reject') =>
   workspace[way]({ session, selection: {}, onConflict: 'keep' })
 
@@ -86,6 +94,14 @@ const cases: readonly Case[] = [
     name: 'accepting proposals',
     begin: async (fixture) => {
       await offered(fixture)
+      return []
+    },
+    act: (workspace, fixture) => all(workspace, fixture, 'accept'),
+  },
+  {
+    name: 'accepting proposals of two turns',
+    begin: async (fixture) => {
+      await offeredTwice(fixture)
       return []
     },
     act: (workspace, fixture) => all(workspace, fixture, 'accept'),

@@ -139,6 +139,58 @@ test('[R155] a contested hunk is kept, overwritten or marked, as it is asked for
   }
 })
 
+test('[R222] [P7] a contested hunk is rejected with a text made of both sides; the other hunk stays, and it can be taken back', async () => {
+  await using w = await workspace({ 'a.txt': ten })
+  await w.turn('Shout', { 'a.txt': edited(ten, { 1: 'ONE', 5: 'FIVE' }) })
+  const typed = edited(ten, { 1: 'ONE', 5: 'FIVE and mine' })
+  w.userWrites({ 'a.txt': typed })
+  const before = await hunks(w)
+  const selection = { hunks: [idOf(before, 1)] }
+
+  const refused = await reject(w, selection, { sides: true })
+  expect(refused.conflicts.map(({ versions }) => versions)).toEqual([
+    { base: edited(ten, { 1: 'ONE', 5: 'FIVE' }), ours: typed, theirs: edited(ten, { 1: 'ONE' }) },
+  ])
+  expect((await reject(w, selection)).conflicts[0]).not.toHaveProperty('versions')
+
+  const result = edited(ten, { 1: 'ONE', 5: '5 and mine' })
+  const results = new Map([['a.txt' as RelPath, Buffer.from(result)]])
+  const decided = await reject(w, selection, { results })
+  expect(decided).toMatchObject({ kind: 'done', conflicts: [] })
+  expect(w.files()).toEqual({ 'a.txt': result })
+  expect((await hunks(w)).map(({ id }) => id)).toEqual([idOf(before, 0)])
+
+  await reject(w)
+  expect(w.files()).toEqual({ 'a.txt': edited(ten, { 5: '5 and mine' }) })
+  await w.rollback({ ops: decided.ops })
+  expect(w.files()).toEqual({ 'a.txt': edited(ten, { 5: 'FIVE and mine' }) })
+})
+
+test('[R223] each contested file has a choice of its own, and one that is left open stops everything', async () => {
+  const names = ['keep.txt', 'old.txt', 'both.txt', 'open.txt'] as const
+  const all = (text: string) => Object.fromEntries(names.map((name) => [name, text]))
+  await using w = await workspace(all(ten))
+  await w.turn('Shout', all(edited(ten, { 5: 'FIVE' })))
+  const typed = edited(ten, { 5: 'FIVE and mine' })
+  w.userWrites(all(typed))
+  const choices = new Map([
+    ['keep.txt', 'keep'],
+    ['old.txt', 'overwrite'],
+    ['both.txt', 'markers'],
+  ] as const) as unknown as ReadonlyMap<RelPath, 'keep' | 'overwrite' | 'markers' | 'abort'>
+  const open = await reject(w, {}, { choices })
+  expect(open.kind).toBe('conflicts')
+  expect(open.conflicts).toHaveLength(4)
+  expect(w.files()).toEqual(all(typed))
+  const decided = await reject(w, {}, { choices, onConflict: 'keep' })
+  expect(decided).toMatchObject({ kind: 'done' })
+  const { 'both.txt': both, ...rest } = w.files()
+  expect(rest).toEqual({ 'keep.txt': typed, 'open.txt': typed, 'old.txt': ten })
+  expect(both).toContain('<<<<<<< yours')
+  await w.rollback({ ops: decided.ops })
+  expect(w.files()).toEqual(all(typed))
+})
+
 test('[R156] [scenario J5] a hunk whose text has changed is refused by its old id', async () => {
   await using w = await workspace({ 'a.txt': ten })
   await w.turn('Shout', { 'a.txt': edited(ten, { 5: 'FIVE' }) })

@@ -5,10 +5,11 @@
 
 import { capture } from '../history/capture.ts'
 import type { Composition } from '../history/compose.ts'
-import { conflictsError, type Enacted, enact } from '../history/enact.ts'
+import { choicesOf, conflictsError, type Enacted, enact } from '../history/enact.ts'
 import type { Engine } from '../history/engine.ts'
 import { areAsLeft, type LastKnown, readLastKnown } from '../history/observe.ts'
 import type { Conflict, FileOutcome } from '../history/outcome.ts'
+import type { PastFile } from '../history/past.ts'
 import { unknownId } from '../history/recording.ts'
 import type { State } from '../history/snapshots.ts'
 import { type Decision, type Draft, optional } from '../log/record.ts'
@@ -34,7 +35,7 @@ import type { Exclusive, OpId, RelPath, SessionId } from '../values.ts'
 import { type ChosenFile, chooseHunks, type HunkSelection, hunkGone } from './choose.ts'
 import { findCommitted } from './committed.ts'
 import { type Contents, mergeEntries, sameEntry } from './contents.ts'
-import { acceptIn, inTheWay, rejectIn } from './decide.ts'
+import { acceptIn, type ContestWish, contestChoice, inTheWay, rejectIn } from './decide.ts'
 import { endsBetween, wentBack } from './ends.ts'
 import { entryAt, type Folded, foldReview, rememberReview } from './fold.ts'
 import { withoutKnown } from './hunks.ts'
@@ -49,13 +50,17 @@ export interface ReviewView {
   readonly rejections: readonly Rejection[]
 }
 
-export interface DecideWish {
+export interface DecideWish extends ContestWish {
   readonly session: SessionId
   readonly selection: HunkSelection
   readonly comment?: string
   readonly dryRun?: boolean
-  /** What becomes of hunks that the user has edited inside; `abort` if nothing is said. */
-  readonly onConflict?: 'abort' | 'keep' | 'overwrite' | 'markers'
+  /** For a rejection: files whose text somebody has made of both sides. Used only where the user has edited inside. */
+  readonly results?: ReadonlyMap<RelPath, Uint8Array>
+  /** Conflicts come with the whole of each side, where it is text. */
+  readonly sides?: boolean
+  /** Told what is about to be decided, before anything is; throwing here leaves everything as it is. */
+  readonly onPlan?: (planned: Decided) => void
 }
 
 export interface Decided {
@@ -87,6 +92,29 @@ export async function review(
   const { proposals, rejections } = folded.state
   const open = new Set(pending.flatMap(({ proposal }) => proposal?.id ?? []))
   return { session, files: pending, proposals: proposals.filter(({ id }) => open.has(id)), rejections }
+}
+
+/** One side of a file that is pending: as it was accepted, or as it is now or is proposed to be. */
+export interface PendingSide {
+  readonly path: RelPath
+  readonly side: 'before' | 'after'
+  /** Of the proposal, where the same file is also pending on disk. */
+  readonly proposal?: string
+}
+
+/** As of the last operation. Undefined where the file is not pending, or not there on that side. */
+export function readPending(
+  engine: Engine,
+  session: SessionId,
+  { path, side, proposal }: PendingSide,
+): PastFile | undefined {
+  const { folded, pending } = standingOf(engine, session)
+  const file = pending.find((one) => one.path === path && one.proposal?.id === proposal)
+  const entry = side === 'before' ? file?.baseline : file?.current
+  if (file === undefined || entry === undefined) return undefined
+  const perm = entry.kind === 'file' ? entry.perm : 0o777
+  const name = side === 'before' ? (file.from ?? path) : path
+  return { path: name, kind: entry.kind, perm, blob: entry.blob, bytes: folded.contents.read(entry.blob) }
 }
 
 export interface Standing {
@@ -323,9 +351,13 @@ export async function reject(engine: Engine, wish: DecideWish, lock: Exclusive):
   const proposed = chosen.filter(({ file }) => file.proposal !== undefined)
   const onDisk = chosen.filter(({ file }) => file.proposal === undefined)
   const wanted = onDisk.length === 0 ? undefined : await rejectFiles(engine, wish, onDisk, lock)
-  if (wanted?.kind === 'conflicts') return { ...wanted, ops: [], hunks: [], pending: countOf(standing) }
+  const conflicts = (wanted?.conflicts ?? []).map(({ versions, ...conflict }) =>
+    wish.sides === true ? { ...conflict, ...optional('versions', versions) } : conflict,
+  )
+  if (wanted?.kind === 'conflicts')
+    return { ...wanted, conflicts, ops: [], hunks: [], pending: countOf(standing) }
   const hunks = [...(wanted?.rejected ?? []), ...hunksOf(proposed)]
-  const outcome = { hunks, files: wanted?.files ?? [], conflicts: wanted?.conflicts ?? [] }
+  const outcome = { hunks, files: wanted?.files ?? [], conflicts }
   if (wish.dryRun === true)
     return {
       ...outcome,
@@ -373,7 +405,7 @@ async function rejectFiles(
       engine,
       {
         dryRun: wish.dryRun === true,
-        onConflict: wish.onConflict ?? 'abort',
+        onConflict: choicesOf(wish),
         compose: (scratch, now) => work.compose(scratch, now),
         draft: () => ({
           ...draftOf('reject', wish.session, work.rejected, wish.comment),
@@ -390,7 +422,8 @@ async function rejectFiles(
     }
   } catch (error) {
     if (!(error instanceof Contested)) throw error
-    const kind = wish.onConflict === 'keep' ? (wish.dryRun === true ? 'planned' : 'done') : 'conflicts'
+    const isKept = error.conflicts.every(({ path }) => contestChoice(wish, path) === 'keep')
+    const kind = isKept ? (wish.dryRun === true ? 'planned' : 'done') : 'conflicts'
     return { kind, files: [], conflicts: error.conflicts, rejected: [] }
   }
 }
@@ -403,6 +436,7 @@ class Rejecting {
   #folded: Folded | undefined
   #objects: Objects
   #undisputed = new Map<RelPath, PendingPath['undisputed']>()
+  #baselines = new Map<RelPath, Entry>()
   conflicts: readonly Conflict[] = []
   /** Of what was chosen, all but the hunks that are kept because somebody has edited inside. */
   rejected: readonly ChosenFile[] = []
@@ -421,13 +455,19 @@ class Rejecting {
     this.#objects = scratch
     this.#chosen = chosenAgain(this.#engine, standing, this.#wish, hunksOf(this.#chosen), 'reject')
     this.#undisputed = new Map()
+    this.#baselines = new Map()
     const conflicts: Conflict[] = []
     const rejected: ChosenFile[] = []
     const wanted = new Map<RelPath, Entry>()
     for (const { file, chosen } of this.#chosen) {
-      const done = rejectIn(folded.contents, file, chosen, this.#wish.onConflict ?? 'abort')
+      const content = this.#wish.results?.get(file.path)
+      const choice = contestChoice(this.#wish, file.path)
+      const onContest = content === undefined ? choice : { content }
+      const done = rejectIn(folded.contents, file, chosen, onContest)
       conflicts.push(...done.conflicts)
-      const keeps = this.#wish.onConflict === 'keep' && done.conflicts.length > 0
+      if (done.baseline !== undefined)
+        this.#baselines.set((done.rename ? file.from : undefined) ?? file.path, done.baseline.entry)
+      const keeps = choice === 'keep' && done.conflicts.length > 0
       const gone = keeps ? chosen.filter(({ hunk }) => !hunk.contested) : chosen
       if (gone.length > 0) rejected.push({ file, chosen: gone })
       const back = done.rename ? file.from : undefined
@@ -442,8 +482,9 @@ class Rejecting {
     for (const { file } of this.#chosen.filter((one) => !isPossible(one))) this.#leave(file, wanted)
     this.conflicts = conflicts
     this.rejected = rejected.filter(isPossible)
-    const isRefused = (this.#wish.onConflict ?? 'abort') === 'abort' || this.rejected.length === 0
-    if (conflicts.length > 0 && isRefused) throw new Contested(conflicts)
+    const isOpen = ({ path }: Conflict) => contestChoice(this.#wish, path) === 'abort'
+    if (conflicts.some(isOpen) || (conflicts.length > 0 && this.rejected.length === 0))
+      throw new Contested(conflicts)
     const { session } = this.#wish
     const state = place(this.#engine, scratch, folded.contents, session, now.state, wanted)
     return { state, stages: [], states: [], conflicts: [], merged: new Set() }
@@ -461,7 +502,8 @@ class Rejecting {
     const pending = new Map(folded.state.pending)
     for (const [path, undisputed] of this.#undisputed) {
       const { undisputed: _, ...rest } = pending.get(path) ?? { baseline: undefined }
-      pending.set(path, { ...rest, ...optional('undisputed', undisputed) })
+      const baseline = this.#baselines.has(path) ? { baseline: this.#baselines.get(path) } : {}
+      pending.set(path, { ...rest, ...baseline, ...optional('undisputed', undisputed) })
     }
     const left = settledPaths(pending, (path) => entryAt(this.#objects, result, path))
     const state = withRejections(

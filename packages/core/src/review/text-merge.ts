@@ -58,6 +58,26 @@ export function mergeLines(
   return { lines, conflicts }
 }
 
+/** Both sides of each conflict between markers; the rest as it was merged. */
+export function withMarkers(
+  { lines, conflicts }: MergedLines,
+  theirName = 'without the hunk',
+): readonly string[] {
+  const marked: string[] = []
+  let at = 0
+  for (const { merged, ours, theirs } of conflicts) {
+    marked.push(...lines.slice(at, merged[0]), '<<<<<<< yours\n', ...ended(ours))
+    marked.push('=======\n', ...ended(theirs), `>>>>>>> ${theirName}\n`)
+    at = merged[1]
+  }
+  return [...marked, ...lines.slice(at)]
+}
+
+// A marker behind a last line without a line ending would become part of it.
+function ended(lines: readonly string[]): readonly string[] {
+  return lines.map((line) => (line.endsWith('\n') ? line : `${line}\n`))
+}
+
 /** Lines of the base with the edits that both sides made there. */
 interface Region {
   readonly start: number

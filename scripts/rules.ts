@@ -11,11 +11,12 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 /**
- * Letters of our own rules; other letters in brackets are scenarios from elsewhere and may be cited freely. A and D have
- * both: the rules of the agents begin at A100, those of Studio at D100, below are scenarios.
+ * Letters of our own rules; other letters in brackets are scenarios from elsewhere and may be cited freely. A, D and X
+ * have both: the rules of the agents begin at A100, those of Studio at D100, those of the extension at X100, below are
+ * scenarios.
  */
-const ruleLetters = 'WSLHRPUAVD'
-const scenariosBelow: Readonly<Record<string, number>> = { A: 100, D: 100 }
+const ruleLetters = 'WSLHRPUAVDX'
+const scenariosBelow: Readonly<Record<string, number>> = { A: 100, D: 100, X: 100 }
 
 interface TestName {
   readonly file: string

@@ -6,6 +6,7 @@
 
 import { parseArgs } from 'node:util'
 import { firstCommitted, firstWithoutGit, undoRedo, warm } from './captures.ts'
+import { hooks } from './hooks.ts'
 import { longHistory } from './long-history.ts'
 import { queries } from './queries.ts'
 import { printTable, type Row, writeResults } from './report.ts'
@@ -38,7 +39,15 @@ const inTrees = {
   watched: watchedSteps,
   undo: undoRedo,
 }
-const inSmallTree = { step: singlePaths, start: starts, tracker: trackedChanges, queries, review, studio }
+const inSmallTree = {
+  step: singlePaths,
+  start: starts,
+  hooks,
+  tracker: trackedChanges,
+  queries,
+  review,
+  studio,
+}
 const names = [...Object.keys(inTrees), ...Object.keys(inSmallTree), 'history']
 
 const wanted = new Set(values.only ?? names)

@@ -59,13 +59,14 @@ export class Project implements Disposable {
   readonly dir: string
   readonly env: Readonly<Record<string, string | undefined>>
 
-  constructor(files: Files = {}) {
+  /** `given`: in a folder that is there already, with a store that others use, too. */
+  constructor(files: Files = {}, given: { readonly dir?: string; readonly env?: Project['env'] } = {}) {
     if (!existsSync(command)) throw new Error(`${command} is not there: run "npm run build" first`)
     this.base = mkdtempSync(join(tmpdir(), 'unturn-e2e-'))
-    this.dir = join(this.base, 'project')
-    mkdirSync(this.dir)
+    this.dir = given.dir ?? join(this.base, 'project')
+    mkdirSync(this.dir, { recursive: true })
     mkdirSync(join(this.base, 'home'))
-    this.env = {
+    this.env = given.env ?? {
       PATH: process.env.PATH,
       HOME: join(this.base, 'home'),
       UNTURN_HOME: join(this.base, 'store'),

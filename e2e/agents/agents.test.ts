@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Json } from '../support.ts'
 import { claudeCode } from './claude-code.ts'
+import { ClaudeTerminal, hasTerminal, rewindFiles, rewindingClaude } from './claude-rewind.ts'
 import { codex } from './codex.ts'
 import type { Driver } from './driver.ts'
 import { geminiCli } from './gemini-cli.ts'
@@ -242,7 +243,7 @@ describe.skipIf(!isInstalled)(title, () => {
     })
   })
 
-  test('[A306] what a background job writes within the turn is undone with it; what it writes later is recorded, and stays', async () => {
+  test('[A306] what a background job writes, within the turn and after it, is undone with the turn; what the user writes meanwhile stays', async () => {
     await using place = await Place.open(driver, { 'a.txt': 'one\n' })
     const go = join(place.base, 'go')
     const job = `echo early > early.txt; ${waitFor(go)}; echo late > late.txt`
@@ -253,13 +254,13 @@ describe.skipIf(!isInstalled)(title, () => {
     )
     const { ended } = place.begin('background')
     await place.turnOf('background')
+    place.write({ 'mine.txt': 'mine\n' })
     writeFileSync(go, '')
     await ended
     // Codex ends what still runs when it ends itself.
-    const late = agent === 'codex' ? [] : ['late.txt']
-    if (late.length > 0) await until(() => existsSync(place.pathOf('late.txt')), 'the background job')
+    if (agent !== 'codex') await until(() => existsSync(place.pathOf('late.txt')), 'the background job')
     place.ask('undo')
-    expect(Object.keys(place.files()).sort()).toEqual(['a.txt', ...late])
+    expect(place.files()).toEqual({ 'a.txt': 'one\n', 'mine.txt': 'mine\n' })
   })
 
   test('[A307] a second workspace that is touched from the first has its own history, and each is undone where it is', async () => {
@@ -303,6 +304,33 @@ describe.skipIf(!isInstalled)(title, () => {
     expect(place.files()).toEqual({ 'a.txt': 'one\n' })
   })
 
+  test('[A313] with the attendant that the first hook starts, a turn is recorded the same, and no hook but the first opens the store', async () => {
+    const attended = { UNTURN_HOOK_BACKGROUND: '1', UNTURN_HOOK_IDLE_MS: '20000' }
+    const withAttendant = { ...driver, env: (place: Place) => ({ ...driver.env(place), ...attended }) }
+    await using place = await Place.open(withAttendant, { 'a.txt': 'one\n' })
+    const desk = join(place.base, 'store/agents')
+    const wait = { do: 'shell', command: waitFor(join(desk, 'hook.pid')) } as const
+    place.scene(
+      'attended',
+      [wait],
+      [{ do: 'read', path: 'a.txt' }],
+      [{ do: 'edit', path: 'a.txt', old: 'one', new: 'ONE' }],
+      [{ do: 'shell', command: 'echo shell > shell.txt' }],
+    )
+    const turn = await place.play('attended')
+    const changes = place.changesOf(turn).map(({ path, certainty }) => `${path} ${certainty}`)
+    expect(changes.sort()).toEqual(['a.txt exact', 'shell.txt inferred'])
+    const attendant = Number(readFileSync(join(desk, 'hook.pid'), 'utf8'))
+    const fired = readdirSync(join(desk, 'fired')).filter((name) =>
+      /PostToolUse\.|AfterTool|after/.test(name),
+    )
+    expect(fired.map((name) => JSON.parse(readFileSync(join(desk, 'fired', name), 'utf8')).pid)).toEqual([
+      attendant,
+    ])
+    place.ask('undo')
+    expect(place.files()).toEqual({ 'a.txt': 'one\n' })
+  })
+
   test.runIf(agent === 'opencode')(
     '[A310] the own revert of OpenCode is a turn of its own, and not an edit of the user; it can be undone',
     async () => {
@@ -320,6 +348,64 @@ describe.skipIf(!isInstalled)(title, () => {
       expect(newest.prompt).toContain('reverted')
       place.ask('undo')
       expect(place.read('new.txt')).toBe('new\n')
+    },
+  )
+
+  test.runIf(agent === 'claude-code')(
+    '[A312] the own rewind of Claude Code, from the command line, is a turn of its own; an edit of the user beside it stays the user’s',
+    async () => {
+      await using place = await Place.open(rewindingClaude, { 'a.txt': 'one\n', 'mine.txt': 'mine\n' })
+      place.scene(
+        'first',
+        [{ do: 'read', path: 'a.txt' }],
+        [{ do: 'edit', path: 'a.txt', old: 'one', new: 'ONE' }],
+        [{ do: 'write', path: 'new.txt', text: 'new\n' }],
+      )
+      const first = await place.play('first')
+      place.write({ 'mine.txt': 'mine, later\n' })
+      await rewindFiles(place, first.session)
+      expect(place.files()).toEqual({ 'a.txt': 'one\n', 'mine.txt': 'mine, later\n' })
+      const [rewind] = place.turns()
+      expect(rewind).toMatchObject({ agent: 'claude-code', session: first.session, files: 2 })
+      expect(rewind.prompt).toContain(`went back to before ${first.id}`)
+      place.ask('undo')
+      expect(place.files()).toEqual({ 'a.txt': 'ONE\n', 'mine.txt': 'mine, later\n', 'new.txt': 'new\n' })
+    },
+  )
+
+  test.runIf(agent === 'claude-code' && hasTerminal())(
+    '[A312] a rewind in the terminal of Claude Code is noticed with the next prompt, and is a turn of its own',
+    async () => {
+      await using place = await Place.open(rewindingClaude, { 'a.txt': 'one\n', 'mine.txt': 'mine\n' })
+      place.scene(
+        'first',
+        [{ do: 'read', path: 'a.txt' }],
+        [{ do: 'edit', path: 'a.txt', old: 'one', new: 'ONE' }],
+        [{ do: 'write', path: 'new.txt', text: 'new\n' }],
+      )
+      place.scene('second', [{ do: 'write', path: 'second.txt', text: '2\n' }])
+      const terminal = new ClaudeTerminal(place)
+      await terminal.type('Please do it. scene:first')
+      const first = await place.turnOf('first')
+      await terminal.rewindCode()
+      await until(() => place.read('a.txt') === 'one\n', 'the rewind')
+      place.write({ 'mine.txt': 'mine, later\n' })
+      await terminal.type('Please do it. scene:second')
+      await place.turnOf('second')
+      expect(place.turns().map(({ prompt }) => prompt)).toEqual([
+        'Please do it. scene:second',
+        expect.stringContaining(`went back to before ${first.id}`),
+        'Please do it. scene:first',
+      ])
+      const rewind = place.turns()[1]
+      expect(
+        place
+          .changesOf(rewind)
+          .map(({ path, kind }) => `${path} ${kind}`)
+          .sort(),
+      ).toEqual(['a.txt modify', 'new.txt delete'])
+      place.ask('undo', '--turns', '2')
+      expect(place.files()).toEqual({ 'a.txt': 'ONE\n', 'mine.txt': 'mine, later\n', 'new.txt': 'new\n' })
     },
   )
 

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join, resolve } from 'node:path'
-import { type Files, type Json, Project } from '../support.ts'
+import { command, type Files, type Json, node, Project } from '../support.ts'
 import type { Action, Driver, Ended, Prompt, Running } from './driver.ts'
 import { ModelServer, type Reply } from './model-server.ts'
 import { findProgramFolder, pinnedAgents } from './pinned.ts'
@@ -109,7 +109,27 @@ export class Place extends Project implements AsyncDisposable {
 
   /** Starts the agent's program, in a process group of its own so that all of it can be ended. */
   spawnAgent(args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
+    return this.#spawn([programOf(this.driver).program, ...args], 'ignore', env)
+  }
+
+  /** The same behind `unturn acp`, as an editor starts it, with a way in. */
+  spawnBehindProxy(args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
     const { program } = programOf(this.driver)
+    return this.#spawn([node, command, 'acp', '--', program, ...args], 'pipe', env)
+  }
+
+  /** The same in a terminal of its own; keys go in. */
+  spawnInTerminal(args: readonly string[]): ChildProcess {
+    const words = [programOf(this.driver).program, ...args].join(' ')
+    const inTerminal = `stty cols 120 rows 50; exec ${words}`
+    return this.#spawn(['script', '-qfec', inTerminal, '/dev/null'], 'pipe', { TERM: 'xterm-256color' })
+  }
+
+  #spawn(
+    [program = '', ...args]: readonly string[],
+    input: 'ignore' | 'pipe',
+    env: Readonly<Record<string, string>>,
+  ): ChildProcess {
     const child = spawn(program, args, {
       cwd: this.dir,
       env: {
@@ -126,7 +146,7 @@ export class Place extends Project implements AsyncDisposable {
         ...this.driver.env(this),
         ...env,
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [input, 'pipe', 'pipe'],
       detached: true,
     })
     this.#started.add(child)
@@ -179,7 +199,7 @@ export function endTree({ pid }: { readonly pid?: number | undefined }): void {
   }
 }
 
-function descendantsOf(pid: number): readonly number[] {
+export function descendantsOf(pid: number): readonly number[] {
   const listed = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).stdout
   const pairs = listed.split('\n').map((line) => line.trim().split(/\s+/).map(Number))
   const found = [pid]

@@ -1,5 +1,7 @@
 /** What a hook needs of each agent: to understand it, and to answer. */
 
+import { answer as acpAnswer } from './acp/answer.ts'
+import { parse as acpParse } from './acp/parse.ts'
 import { answer as claudeCodeAnswer } from './claude-code/answer.ts'
 import { parse as claudeCodeParse } from './claude-code/parse.ts'
 import { answer as clineAnswer } from './cline/answer.ts'
@@ -10,7 +12,7 @@ import { answer as copilotAnswer } from './copilot-cli/answer.ts'
 import { parse as copilotParse } from './copilot-cli/parse.ts'
 import { answer as cursorAnswer } from './cursor/answer.ts'
 import { parse as cursorParse } from './cursor/parse.ts'
-import type { AgentEvent, AgentName, Answer, Parse } from './events.ts'
+import type { AgentEvent, Answer, Parse, Teller } from './events.ts'
 import { answer as geminiAnswer } from './gemini-cli/answer.ts'
 import { parse as geminiParse } from './gemini-cli/parse.ts'
 import { answer as opencodeAnswer } from './opencode/answer.ts'
@@ -21,7 +23,7 @@ export interface Ear {
   readonly answer: Answer
 }
 
-const ears: Readonly<Record<AgentName, Ear>> = {
+const ears: Readonly<Record<Teller, Ear>> = {
   'claude-code': { parse: claudeCodeParse, answer: claudeCodeAnswer },
   codex: { parse: codexParse, answer: codexAnswer },
   opencode: { parse: opencodeParse, answer: opencodeAnswer },
@@ -29,9 +31,10 @@ const ears: Readonly<Record<AgentName, Ear>> = {
   cursor: { parse: cursorParse, answer: cursorAnswer },
   'copilot-cli': { parse: copilotParse, answer: copilotAnswer },
   cline: { parse: clineParse, answer: clineAnswer },
+  acp: { parse: acpParse, answer: acpAnswer },
 }
 
-export function earOf(agent: AgentName): Ear {
+export function earOf(agent: Teller): Ear {
   return ears[agent]
 }
 

@@ -11,12 +11,17 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { bytesPath, isFailure, StoreLock, type Workspace } from '@unturn/core'
 import { earOf } from './adapters.ts'
+import { CallBox, type Posted } from './call-box.ts'
 import { Deliverer } from './deliver.ts'
-import { privateFolder } from './desk.ts'
+import { privateFolder, withSessionLock } from './desk.ts'
 import { attendantSocket, deskFolder } from './desk-folder.ts'
-import { type AgentName, type Environment, findAgent } from './events.ts'
-import { type HookCall, hear } from './hear.ts'
+import { type Environment, findTeller, type Teller } from './events.ts'
+import { adoptCalls, type HookCall, hear } from './hear.ts'
+import { HttpBox, type HttpCall } from './http-box.ts'
+import { readHttpPlace } from './http-place.ts'
+import { sessionsWithEndedJobs } from './memory.ts'
 import { fieldsOf, text } from './payload.ts'
+import { noteFailed } from './trace.ts'
 import { whoCalls } from './who.ts'
 
 export interface Asked {
@@ -37,12 +42,16 @@ export interface Replied {
 export interface AttendOptions {
   readonly env: Environment
   readonly stamp: string
+  /** What the stamp of that Unturn is now: it may have been replaced since. */
+  readonly stampOf: (node: string, entry: string) => string
+  /** The agent's own process, where the one above a hook is a shell. */
+  readonly agentAbove: (parent: string) => string | undefined
   readonly idleMs: number
   readonly afterTurn?: (workspace: Workspace) => void
 }
 
 const patienceMs = 3_500
-const lookMs = 5_000
+const lookMs = 1_000
 
 /** Returns when it has not been needed for a while, or at once where there is an attendant already. */
 export async function attend(options: AttendOptions): Promise<void> {
@@ -61,6 +70,8 @@ class Attendant {
   readonly #options: AttendOptions
   readonly #path: string
   readonly #server: Server
+  readonly #box: CallBox
+  #http: HttpBox | undefined
   /** By session: one after the other. */
   readonly #queues = new Map<string, Promise<unknown>>()
   #deliverer: Deliverer
@@ -72,6 +83,7 @@ class Attendant {
     this.#path = path
     this.#deliverer = this.#newDeliverer()
     this.#server = createServer((socket) => this.#serve(socket))
+    this.#box = new CallBox(deskFolder(options.env), (call) => this.#take(call))
   }
 
   async work(): Promise<void> {
@@ -80,13 +92,18 @@ class Attendant {
       this.#leave = resolve
     })
     this.#server.on('error', () => this.#leave())
+    adoptCalls(deskFolder(this.#options.env))
     this.#server.listen(this.#path)
-    const looking = setInterval(() => this.#leaveIfGone(), lookMs)
+    this.#box.open()
+    this.#listenIfWanted()
+    const looking = setInterval(() => this.#look(), lookMs)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => this.#leave())
     this.#stayAWhile()
     await left
     clearTimeout(this.#idle)
     clearInterval(looking)
+    this.#http?.close()
+    this.#box.close()
     this.#server.close()
     rmSync(this.#path, { force: true })
     await Promise.allSettled(this.#queues.values())
@@ -94,8 +111,17 @@ class Attendant {
   }
 
   // Our folder may be removed, with the stores or with a whole home: then nobody can ever ask us again.
-  #leaveIfGone(): void {
-    if (!existsSync(this.#path)) this.#leave()
+  #look(): void {
+    if (!existsSync(this.#path)) return this.#leave()
+    this.#listenIfWanted()
+    const desk = deskFolder(this.#options.env)
+    for (const session of sessionsWithEndedJobs(desk)) this.#takeIn(desk, session)
+  }
+
+  // Right when its jobs have ended: whoever changes a file after that is somebody else.
+  #takeIn(desk: string, session: string): void {
+    const work = () => withSessionLock(desk, session, patienceMs, () => this.#deliverer.takeInJobs(session))
+    this.#inTurn(session, work).catch(() => {}) // the next command tries again
   }
 
   #stayAWhile(): void {
@@ -127,27 +153,65 @@ class Attendant {
 
   async #answer(line: string, socket: Socket): Promise<void> {
     const asked = fieldsOf(JSON.parse(line))
-    const agent = findAgent(text(asked, 'agent') ?? '')
+    const agent = findTeller(text(asked, 'agent') ?? '')
     if (agent === undefined || asked.stamp !== this.#options.stamp) {
       reply(socket, { refused: true })
       if (agent !== undefined) this.#leave()
       return
     }
     const event = text(asked, 'event')
-    await this.#hear(
-      { installedFor: agent, event, payload: asked.payload, env: fieldsOf(asked.env) as Environment },
-      socket,
-    )
+    const call = {
+      installedFor: agent,
+      event,
+      payload: asked.payload,
+      env: fieldsOf(asked.env) as Environment,
+    }
+    await this.#hear(call, (answer, after) => reply(socket, { answer }, after))
   }
 
-  async #hear(call: HookCall, socket: Socket): Promise<void> {
+  // The user may decide for it while we are here.
+  #listenIfWanted(): void {
+    const desk = deskFolder(this.#options.env)
+    const place = this.#http === undefined ? readHttpPlace(desk) : undefined
+    if (place === undefined) return
+    const heard = async ({ agent, event, payload }: HttpCall) => {
+      this.#stayAWhile()
+      return new Promise<string>((resolve, reject) => {
+        const call = { installedFor: agent, event, payload, env: {} }
+        this.#hear(call, (answer, after) => {
+          resolve(answer)
+          after?.()
+        }).catch(reject)
+      })
+    }
+    this.#http = new HttpBox(place, heard, ({ message }) => noteTrouble(desk, message))
+  }
+
+  /** A call of a hook that is no Node. */
+  #take(call: Posted): void {
+    this.#stayAWhile()
+    const { stamp, stampOf, agentAbove } = this.#options
+    if (stampOf(call.node, call.entry) !== stamp) {
+      call.answer(undefined)
+      return this.#leave()
+    }
+    const env = { ...call.env, UNTURN_AGENT_PID: agentAbove(call.parent) }
+    const asked = { installedFor: call.agent, event: call.event, payload: call.payload, env }
+    const answered = this.#hear(asked, (answer, after) => {
+      call.answer(answer)
+      after?.()
+    })
+    answered.catch(() => call.answer(undefined)) // the hook does it by itself then
+  }
+
+  async #hear(call: HookCall, answer: (text: string, after?: () => void) => void): Promise<void> {
     const agent = whoCalls(call.payload, call.env, call.installedFor)
     const [first] = earOf(agent).parse(call.event, call.payload, call.env)
     // When a call has ended the agent goes on at once. Whatever it does next waits behind this in the queue.
     const isBrief = first?.kind === 'step-ended' && !isAnswered(agent)
-    if (isBrief) reply(socket, { answer: '' })
+    if (isBrief) answer('')
     const heard = await this.#inTurn(first?.session ?? '', () => this.#delivered(call))
-    if (!isBrief) reply(socket, { answer: heard.answer }, () => heard.told())
+    if (!isBrief) answer(heard.answer, () => heard.told())
   }
 
   async #delivered(call: HookCall): ReturnType<typeof hear> {
@@ -176,8 +240,14 @@ class Attendant {
 }
 
 /** Some agents hear a notice, or must get an answer, when a call has ended. */
-function isAnswered(agent: AgentName): boolean {
+function isAnswered(agent: Teller): boolean {
   return agent === 'cursor' || agent === 'cline'
+}
+
+/** For `doctor`: tool calls that are told over HTTP are lost. */
+function noteTrouble(desk: string, why: string): void {
+  const message = `Nobody hears the hooks over HTTP: ${why}. Put them in again, for another port: unturn init claude-code --http`
+  noteFailed(desk, { agent: 'claude-code', event: 'http', atMs: Date.now(), code: 'internal', message })
 }
 
 function reply(socket: Socket, replied: Replied, after: () => void = () => {}): void {

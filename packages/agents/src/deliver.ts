@@ -9,7 +9,7 @@
  * Agents leave things out: a call never ends, a turn is cut, a session is killed. Whatever comes next closes it.
  */
 
-import { lstatSync } from 'node:fs'
+import { lstatSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import {
   bytesOfText,
@@ -28,11 +28,22 @@ import {
 } from '@unturn/core'
 import { canBeTold } from './adapters.ts'
 import { touchedPaths } from './apply-patch.ts'
-import type { AgentEvent, Call, Environment, EventKind } from './events.ts'
-import { type Memory, type OpenStep, recall, remember, type TurnMemory } from './memory.ts'
+import { hasReadBackups } from './claude-code/rewind.ts'
+import type { AgentEvent, Call, Environment, EventKind, Teller, Wrote } from './events.ts'
+import { filesWrittenBy, findJobs, isRunning, type Job, type Process } from './jobs.ts'
+import {
+  type Background,
+  type Memory,
+  noteJobs,
+  type OpenStep,
+  recall,
+  remember,
+  type TurnMemory,
+} from './memory.ts'
 import { noticeOf } from './notice.ts'
 import { likenessOf, optional } from './payload.ts'
 import { rootOf, workspaceOfPath } from './places.ts'
+import { shareOf } from './share.ts'
 
 export interface DeliverOptions {
   readonly desk: string
@@ -68,13 +79,36 @@ export class Deliverer implements AsyncDisposable {
   async deliver(event: AgentEvent, how: { readonly late: boolean }): Promise<Delivered> {
     const { desk } = this.#options
     const memory = recall(desk, event.agent, event.session)
+    if (this.#isToldByProxy(event, memory)) return { told: () => {} }
     const delivery = new Delivery(this, this.#options, memory, how.late)
+    const hadJobs = memory.background !== undefined
     try {
       await delivery.carryOut(event)
       return await this.#notice(event, memory)
     } finally {
       remember(desk, memory) // also after a failure: what has begun must be found again
+      const hasJobs = memory.background !== undefined
+      if (hasJobs !== hadJobs) noteJobs(desk, memory.session, hasJobs)
     }
+  }
+
+  /** What a job has written since its turn ended. The caller holds the session's lock. */
+  async takeInJobs(session: string): Promise<void> {
+    const { desk } = this.#options
+    const memory = recall(desk, 'acp', session)
+    try {
+      await new Delivery(this, this.#options, memory, false).takeInBackground({ isOver: false })
+      remember(desk, memory)
+    } finally {
+      if (memory.background === undefined) noteJobs(desk, session, false)
+    }
+  }
+
+  // The agent's own hooks fire behind a proxy, too, some of them. What the proxy hears is all there is to record; only the
+  // agent's own revert is not said to an editor.
+  #isToldByProxy({ kind, proxy }: AgentEvent, memory: Memory): boolean {
+    const isAlive = this.#options.isAlive ?? isProcessAlive
+    return proxy === undefined && kind !== 'own-undo' && memory.proxy !== undefined && isAlive(memory.proxy)
   }
 
   async #notice(event: AgentEvent, memory: Memory): Promise<Delivered> {
@@ -110,6 +144,8 @@ export class Deliverer implements AsyncDisposable {
 const sameWithinMs = 2_000
 /** A formatter that was started by the edit writes within this time. */
 const formatterMs = 3_000
+/** Files that a turn's commands say they write: the last ones. */
+const mostWrites = 200
 /** Times of files and the clock are not the same to the millisecond. */
 const clockMs = 5
 
@@ -130,12 +166,24 @@ class Delivery {
     return (this.#options.now ?? Date.now)()
   }
 
+  /** As it is called in the history. */
+  get #agent(): string {
+    return this.#memory.called ?? this.#memory.agent
+  }
+
   get #session(): SessionId {
     return this.#memory.session as SessionId
   }
 
   async carryOut(event: AgentEvent): Promise<void> {
+    if (event.called !== undefined) this.#memory.called = event.called
+    if (event.proxy !== undefined) this.#memory.proxy = event.proxy
     await this.#takeInFormatting()
+    await this.#carryOut(event)
+    if (!this.#late) this.#memory.heardMs = this.#now
+  }
+
+  async #carryOut(event: AgentEvent): Promise<void> {
     switch (event.kind) {
       case 'session-began':
         return this.#sessionBegan(event)
@@ -150,7 +198,7 @@ class Delivery {
       case 'own-undo':
         return this.#ownUndo(event)
       case 'session-ended':
-        return this.#sessionEnded()
+        return this.#sessionEnded(event)
       case 'subagent-began':
       case 'subagent-ended':
       case 'moved':
@@ -168,13 +216,17 @@ class Delivery {
     await this.#closeLeftOpen()
     const workspace = await this.#in(this.#home(event))
     await this.#closeTurnsOfTheDead(workspace)
-    // The first look at a large project takes a while: it begins here, before anybody waits for it.
-    if (workspace.index.lastOperation() === undefined) await workspace.capture()
+    // The first look at a large project takes a while: it begins here, before anybody waits for it. And what changes while
+    // an agent runs without being asked for anything can be told only from what was there when it started.
+    this.#memory.isUnasked = event.how === 'resumed' && !this.#late
+    if (workspace.index.lastOperation() === undefined || this.#memory.isUnasked) await workspace.capture()
   }
 
-  async #sessionEnded(): Promise<void> {
+  async #sessionEnded(event: Of<'session-ended'>): Promise<void> {
     await this.#closeLeftOpen()
-    await this.#takeInBackground()
+    await this.takeInBackground({ isOver: false })
+    if (this.#memory.isUnasked === true) await this.#takeInRewind(event)
+    this.#memory.isUnasked = false
   }
 
   /** A turn that never ended: its agent was interrupted or killed. It keeps all that it changed. */
@@ -200,11 +252,13 @@ class Delivery {
     if (by === 'machine') return this.#promptedByMachine(event)
     if (this.#isSamePrompt(event)) return
     await this.#closeLeftOpen()
-    await this.#takeInBackground()
+    await this.takeInBackground({ isOver: true })
     const home = this.#home(event)
     await this.#closeTurnsOfTheDead(await this.#in(home))
+    await this.#takeInRewind(event)
+    this.#memory.isUnasked = false
     this.#memory.within = []
-    this.#memory.turn = newTurn(event.message ?? event.turn, event.prompt)
+    this.#memory.turn = { ...newTurn(event.message ?? event.turn, event.prompt), beganMs: this.#now }
     await this.#beginTurn(home, event)
   }
 
@@ -212,7 +266,8 @@ class Delivery {
   async #promptedByMachine(event: Of<'prompted'>): Promise<void> {
     const { turn } = this.#memory
     if (turn !== undefined && event.turn !== undefined) turn.also.push(event.turn)
-    await this.#takeInBackground()
+    // What goes on after this is told of again when the turn ends once more.
+    await this.takeInBackground({ isOver: true })
   }
 
   #isSamePrompt(event: Of<'prompted'>): boolean {
@@ -232,7 +287,7 @@ class Delivery {
     const workspace = await this.#in(root)
     const wish: TurnWish = {
       session: this.#session,
-      agent: memory.agent,
+      agent: this.#agent,
       ...optional('prompt', turn.prompt),
       ...optional('message', turn.message),
       ...optional('pid', event.pid),
@@ -281,7 +336,15 @@ class Delivery {
     turn.steps = {}
     this.#memory.within = []
     this.#memory.touched = []
-    this.#memory.background = [...stillRunning]
+    const processes = isNews ? this.#jobsOf(turn) : []
+    if (stillRunning.length > 0 || processes.length > 0)
+      this.#memory.background = {
+        told: stillRunning,
+        processes,
+        writes: turn.writes ?? [],
+        sinceMs: this.#now,
+      }
+    else if (isNews) delete this.#memory.background
   }
 
   // ---- steps ---------------------------------------------------------------------------------------------------------
@@ -292,6 +355,9 @@ class Delivery {
     if (call.does === 'subagent') return this.#subagentBegan(event)
     const key = this.#newKey(call)
     await this.#beginSteps(event, key, this.#late || call.hasBegun === true)
+    const { turn } = this.#memory
+    if (turn !== undefined && call.command !== undefined)
+      turn.writes = [...(turn.writes ?? []), ...filesWrittenBy(call.command, event.cwd)].slice(-mostWrites)
   }
 
   /** A call in each workspace that it can reach: the named paths where they are, anything else where the agent is. */
@@ -359,6 +425,8 @@ class Delivery {
   async #endStep(root: string, step: StepId, event: Of<'step-ended'>): Promise<void> {
     const endedMs = this.#now
     const workspace = await this.#in(root)
+    for (const wrote of event.call.wrote ?? [])
+      await this.#shareOut(workspace, step, wrote, resolve(event.cwd, wrote.path))
     await workspace.endStep(step)
     const turn = this.#memory.turn?.turns[root]
     if (turn === undefined || event.call.does !== 'edit') return
@@ -370,6 +438,21 @@ class Delivery {
         endedMs,
         tool: event.call.tool,
       })
+  }
+
+  // Another agent has the same file in hand. What the tool says that it did tells the two apart.
+  async #shareOut(workspace: Workspace, step: StepId, wrote: Wrote, path: string): Promise<void> {
+    const place = placeIn(workspace, path)
+    if (place === undefined || !workspace.isContested(step, place)) return
+    const now = readIfText(path)
+    const share = now === undefined ? undefined : shareOf(now, wrote)
+    if (share === undefined) return
+    const { before, after } = share
+    await workspace.recordShare(step, {
+      path: place,
+      ...optional('before', before === undefined ? undefined : Buffer.from(before)),
+      after: Buffer.from(after),
+    })
   }
 
   // A formatter, started by the edit, writes the file once more when its step has been recorded already. Nobody says so.
@@ -454,18 +537,32 @@ class Delivery {
   // ---- what nobody announced -----------------------------------------------------------------------------------------
 
   /**
-   * What a background command writes when its turn is over may as well be the user's own: it is recorded as an operation
-   * that says so, and no undo of the turn takes it (A13, P3).
+   * What a job writes when its turn is over is still the turn's, where its command says so; what else has changed beside it
+   * is the user's, and its operation says what was running (P3). `isOver`: nobody will look after these jobs any more.
    */
-  async #takeInBackground(): Promise<void> {
+  async takeInBackground({ isOver }: { readonly isOver: boolean }): Promise<void> {
     const { background, turn } = this.#memory
-    if (background.length === 0 || turn === undefined) return
-    this.#memory.background = []
-    const label = `beside background work of ${this.#memory.agent}: ${background.join('; ')}`
-    for (const root of Object.keys(turn.turns)) {
+    if (background === undefined || turn === undefined) return
+    const goesOn = !isOver && (background.processes.length === 0 || background.processes.some(isRunning))
+    if (goesOn) this.#memory.background = { ...background, sinceMs: this.#now }
+    else delete this.#memory.background
+    // A server may run for hours: a look at its few files must do until it has ended.
+    if (goesOn && !background.writes.some((path) => mayBeWritten(path, background.sinceMs))) return
+    for (const [root, id] of Object.entries(turn.turns)) {
       const workspace = await this.#in(root)
-      await workspace.capture(label)
+      const paths = background.writes.flatMap((path) => placeIfWritten(workspace, path, background.sinceMs))
+      if (paths.length > 0 && (await this.#isHead(root, id))) {
+        const wish = { turn: id, tool: 'background job', paths, late: true }
+        await workspace.endStep((await workspace.beginStep(wish)).step)
+      }
+      await workspace.capture(`beside background work of ${this.#agent}: ${wordsFor(background)}`)
     }
+  }
+
+  #jobsOf(turn: TurnMemory): readonly Process[] {
+    const { agent, session, home } = this.#memory
+    const marks = jobMarks[agent]?.(session, home ?? '/') ?? []
+    return this.#late || turn.beganMs === undefined ? [] : findJobs(marks, turn.beganMs, this.#now)
   }
 
   /**
@@ -479,25 +576,43 @@ class Delivery {
     if (was === id || (event.undone && (was === undefined || was.startsWith('unrevert')))) return
     this.#memory.lastOwnUndo = id
     await this.#closeLeftOpen()
+    const words = event.undone ? 'took its own revert back' : `reverted to before ${event.to}`
+    await this.#recordOwnUndo(event, words, event.undone ? 'unrevert' : 'revert', [])
+    delete this.#memory.turn
+  }
+
+  /**
+   * Claude Code says nothing of a rewind. All that it wrote since a turn is as it was before that turn, and it has read its
+   * copies of those files meanwhile, or has been at work without being asked for anything: then it was its rewind.
+   */
+  async #takeInRewind(event: AgentEvent): Promise<void> {
+    const { agent, session, heardMs, isUnasked } = this.#memory
+    if (agent !== 'claude-code' || this.#late || heardMs === undefined) return
+    if (isUnasked !== true && !hasReadBackups(session, heardMs, this.#options.env)) return
+    const workspace = await this.#in(this.#home(event))
+    const back = await workspace.findWentBack(this.#session)
+    if (back === undefined) return
+    await this.#recordOwnUndo(event, `went back to before ${back.turn} by itself`, 'rewind', back.paths)
+  }
+
+  async #recordOwnUndo(
+    event: AgentEvent,
+    words: string,
+    tool: string,
+    paths: readonly RelPath[],
+  ): Promise<void> {
     const home = this.#home(event)
     const workspace = await this.#in(home)
-    const words = event.undone ? 'took its own revert back' : `reverted to before ${event.to}`
     const { turn } = await workspace.beginTurn({
       session: this.#session,
-      agent: this.#memory.agent,
-      prompt: `(${this.#memory.agent} ${words})`,
+      agent: this.#agent,
+      prompt: `(${this.#agent} ${words})`,
       late: true,
     })
-    const { step } = await workspace.beginStep({
-      turn,
-      tool: event.undone ? 'unrevert' : 'revert',
-      paths: [],
-      late: true,
-    })
+    const { step } = await workspace.beginStep({ turn, tool, paths, late: true })
     await workspace.endStep(step)
     await workspace.endTurn(turn)
     if (!this.#memory.roots.includes(home)) this.#memory.roots.push(home)
-    delete this.#memory.turn
   }
 
   // ---- places --------------------------------------------------------------------------------------------------------
@@ -512,6 +627,40 @@ class Delivery {
   #in(root: string): Promise<Workspace> {
     return this.#deliverer.workspace(root)
   }
+}
+
+/** What each agent gives to the commands that it starts, as far as it was seen. */
+const jobMarks: Partial<Readonly<Record<Teller, (session: string, home: string) => readonly Job[]>>> = {
+  'claude-code': (session) => [{ mark: `CLAUDE_CODE_SESSION_ID=${session}` }],
+  codex: (session) => [{ mark: `CODEX_THREAD_ID=${session}` }],
+  opencode: (session) => [{ mark: `UNTURN_AGENT_SESSION=${session}` }],
+  'gemini-cli': (_session, home) => [{ mark: 'GEMINI_CLI=1', inside: home }],
+}
+
+function wordsFor({ told, processes }: Background): string {
+  if (told.length > 0) return told.join('; ')
+  return `${processes.length === 1 ? 'process' : 'processes'} ${processes.map(({ pid }) => pid).join(', ')}`
+}
+
+// A folder stands for all that is in it, and that is more than the job has said.
+function mayBeWritten(path: string, sinceMs: number): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  return stat === undefined || (!stat.isDirectory() && stat.ctimeMs >= sinceMs - clockMs)
+}
+
+function placeIfWritten(workspace: Workspace, path: string, sinceMs: number): readonly RelPath[] {
+  const place = mayBeWritten(path, sinceMs) ? placeIn(workspace, path) : undefined
+  if (place === undefined) return []
+  const isThere = lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  return isThere || workspace.hasCaptured(place) ? [place] : []
+}
+
+/** Undefined where its bytes would not come out as they went in. */
+function readIfText(path: string): string | undefined {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isFile() !== true) return undefined
+  const bytes = readFileSync(path)
+  const text = bytes.toString('utf8')
+  return Buffer.from(text).equals(bytes) ? text : undefined
 }
 
 function newTurn(message: string | undefined, prompt: string | undefined): TurnMemory {
@@ -542,7 +691,7 @@ function placeIn(workspace: Workspace, path: string): RelPath | undefined {
   }
 }
 
-function isProcessAlive(pid: number): boolean {
+export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

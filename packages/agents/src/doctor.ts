@@ -6,7 +6,7 @@ import { checkup as cline } from './cline/doctor.ts'
 import { checkup as codex } from './codex/doctor.ts'
 import { checkup as copilotCli } from './copilot-cli/doctor.ts'
 import { checkup as cursor } from './cursor/doctor.ts'
-import { type AgentName, agentNames } from './events.ts'
+import { type AgentName, agentNames, type Teller } from './events.ts'
 import { checkup as geminiCli } from './gemini-cli/doctor.ts'
 import { InstallRefused, type Machine, type Scope } from './install.ts'
 import { installers } from './installers.ts'
@@ -36,7 +36,7 @@ const checkups: Readonly<Record<AgentName, Checkup>> = {
 }
 
 export interface AgentHealth {
-  readonly agent: AgentName
+  readonly agent: Teller
   readonly title: string
   readonly known: 'from runs' | 'from documentation'
   readonly found: boolean
@@ -49,7 +49,27 @@ export interface AgentHealth {
 }
 
 export function checkAgents(machine: Machine, desk: string): readonly AgentHealth[] {
-  return agentNames.map((agent) => checkAgent(agent, machine, desk))
+  return [...agentNames.map((agent) => checkAgent(agent, machine, desk)), ...checkProxy(desk)]
+}
+
+// There is nothing to install for it: whoever uses it has been heard.
+function checkProxy(desk: string): readonly AgentHealth[] {
+  const fired = readFired(desk, 'acp')
+  const failed = readFailed(desk, 'acp')
+  if (fired.length === 0 && failed === undefined) return []
+  return [
+    {
+      agent: 'acp',
+      title: 'ACP proxy',
+      known: 'from runs',
+      found: true,
+      installed: null,
+      trusted: 'not-needed',
+      fired,
+      ...(failed === undefined ? {} : { failed }),
+      problems: unfinished(fired, 'the ACP proxy'),
+    },
+  ]
 }
 
 function checkAgent(agent: AgentName, machine: Machine, desk: string): AgentHealth {

@@ -12,6 +12,9 @@ export const agentNames = [
 
 export type AgentName = (typeof agentNames)[number]
 
+/** Who tells us: the hooks of an agent, or our proxy between an editor and an agent that speaks ACP. */
+export type Teller = AgentName | 'acp'
+
 /** What a person may type for an agent. */
 export const agentAliases: Readonly<Record<string, AgentName>> = {
   claude: 'claude-code',
@@ -24,10 +27,18 @@ export function findAgent(typed: string): AgentName | undefined {
   return agentNames.find((one) => one === name)
 }
 
+export function findTeller(typed: string): Teller | undefined {
+  return typed === 'acp' ? typed : findAgent(typed)
+}
+
 /** Ids are the agent's own. What the agent does not say is absent, never made up here. */
 export interface Heard {
   /** Who called; not who was installed. */
-  readonly agent: AgentName
+  readonly agent: Teller
+  /** What the agent behind a proxy calls itself. */
+  readonly called?: string
+  /** The process of the proxy that heard it. Hooks of the same session may tell the same once more. */
+  readonly proxy?: number
   /** The conversation, also inside a subagent. */
   readonly session: string
   /** Absent: the main agent. */
@@ -51,6 +62,13 @@ export interface NamedPath {
   readonly from?: string
 }
 
+/** What an edit tool did to a file: in single places, or the whole. Only for telling two at work apart; it is never kept. */
+export interface Wrote {
+  readonly path: string
+  readonly places?: readonly { readonly was: string; readonly is: string }[]
+  readonly whole?: string
+}
+
 export interface Call {
   readonly id?: string
   readonly tool: string
@@ -60,6 +78,7 @@ export interface Call {
   readonly command?: string
   /** The tool may have written before it was announced: what is there now is no state from before it. */
   readonly hasBegun?: boolean
+  readonly wrote?: readonly Wrote[]
   /** Tells two calls apart where the agent gives no ids: the tool's input, hashed. */
   readonly likeness?: string
 }

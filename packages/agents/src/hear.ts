@@ -5,16 +5,18 @@
 
 import { asUnturnError, type FailureCode, type OpenOptions } from '@unturn/core'
 import { earOf } from './adapters.ts'
-import { Deliverer, type DeliverOptions } from './deliver.ts'
+import { takeAbandoned } from './call-box.ts'
+import { Deliverer, type DeliverOptions, isProcessAlive } from './deliver.ts'
 import { withSessionLock } from './desk.ts'
-import type { AgentEvent, AgentName, Environment } from './events.ts'
+import type { AgentEvent, Environment, Teller } from './events.ts'
+import { sessionsWithJobs } from './memory.ts'
 import { optional } from './payload.ts'
 import { again, done, spool, waitingOf, waitingSessions } from './spool.ts'
 import { noteFailed, noteFired } from './trace.ts'
 import { whoCalls } from './who.ts'
 
 export interface HookCall {
-  readonly installedFor: AgentName
+  readonly installedFor: Teller
   /** As in the hook's command. Where the payload names its event, the payload is right. */
   readonly event: string | undefined
   readonly payload: unknown
@@ -55,7 +57,7 @@ export async function hear(call: HookCall, options: HearOptions): Promise<Answer
 
 async function answering(
   events: readonly AgentEvent[],
-  agent: AgentName,
+  agent: Teller,
   name: string,
   options: HearOptions,
 ): Promise<Answered> {
@@ -99,12 +101,23 @@ const hopeless: ReadonlySet<FailureCode> = new Set([
   'git-missing',
 ])
 
-function keepForLater(events: readonly AgentEvent[], options: HearOptions): void {
+function keepForLater(events: readonly AgentEvent[], options: Pick<HearOptions, 'desk' | 'now'>): void {
   const first = events[0]
   if (first === undefined) return
   quietly(() =>
-    spool(options.desk, { session: first.session, events, attempts: 0 }, (options.now ?? Date.now)()),
+    spool(
+      options.desk,
+      { session: first.session, events: events.map(withoutContents), attempts: 0 },
+      (options.now ?? Date.now)(),
+    ),
   )
+}
+
+// What we keep holds no contents of files.
+function withoutContents(event: AgentEvent): AgentEvent {
+  if (event.kind !== 'step-began' && event.kind !== 'step-ended') return event
+  const { wrote: _, ...call } = event.call
+  return { ...event, call }
 }
 
 async function deliverAll(
@@ -114,6 +127,7 @@ async function deliverAll(
 ): Promise<{ readonly notice?: string; readonly told: () => void }> {
   if (options.deliverer !== undefined) return deliverBy(options.deliverer, session, events, options)
   const { desk, env, budgetMs, now, afterTurn, watch } = options
+  adoptCalls(desk)
   await using deliverer = new Deliverer({
     desk,
     env,
@@ -162,6 +176,14 @@ async function drain(desk: string, session: string, deliverer: Deliverer): Promi
   }
 }
 
+/** Calls that an attendant has left behind: it was killed before it could record them. They wait with the others now. */
+export function adoptCalls(desk: string): void {
+  for (const { agent, event, payload, env } of takeAbandoned(desk, isProcessAlive)) {
+    const events = earOf(whoCalls(payload, env, agent)).parse(event, payload, env)
+    keepForLater(events, { desk })
+  }
+}
+
 /** Delivers what is waiting, without an event of its own: for commands, and for the process that a late hook starts. */
 export async function catchUp(options: {
   readonly desk: string
@@ -169,9 +191,12 @@ export async function catchUp(options: {
   readonly patienceMs: number
 }): Promise<void> {
   const { desk, env, patienceMs } = options
+  adoptCalls(desk)
   await using deliverer = new Deliverer({ desk, env, open: { env, patienceMs } })
   for (const session of waitingSessions(desk))
     await withSessionLock(desk, session, patienceMs, () => drain(desk, session, deliverer))
+  for (const session of sessionsWithJobs(desk))
+    await withSessionLock(desk, session, patienceMs, () => deliverer.takeInJobs(session))
 }
 
 async function within<T>(budgetMs: number, begin: () => Promise<T>): Promise<T | 'too-late'> {

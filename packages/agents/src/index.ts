@@ -1,5 +1,6 @@
 /** `@unturn/agents`: how Unturn attaches to coding agents. */
 
+export { type ProxyOptions, proxy } from './acp/proxy.ts'
 export { canBeTold, type Ear, earOf } from './adapters.ts'
 export { pathsOfPatch, touchedPaths } from './apply-patch.ts'
 export { type Asked, attend, type Replied } from './attendant.ts'
@@ -9,6 +10,7 @@ export { diffOf } from './diff.ts'
 export { type AgentHealth, checkAgents } from './doctor.ts'
 export * from './events.ts'
 export { type Answered, catchUp, type HearOptions, type HookCall, hear } from './hear.ts'
+export { type HttpPlace, keepHttpPlace, newHttpPlace, readHttpPlace } from './http-place.ts'
 export { type FileEdit, type Installer, InstallRefused, type Machine, type Scope } from './install.ts'
 export { installers } from './installers.ts'
 export { type Deed, deedsSince, noticeOf, wordsFor } from './notice.ts'

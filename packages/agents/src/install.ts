@@ -1,6 +1,7 @@
 /** Attaching to an agent: which files change, and how. Nothing is written here; what is planned is shown first. */
 
 import type { AgentName, Environment } from './events.ts'
+import { type HttpPlace, partsOfPath } from './http-place.ts'
 
 export type Scope = 'user' | 'project'
 
@@ -11,6 +12,10 @@ export interface Machine {
   readonly project: string
   /** What the hooks start: this Node, and the command's own file. */
   readonly command: readonly [node: string, entry: string]
+  /** What is quicker to start than Node, and starts it when it must: a shell, and its script. */
+  readonly script?: readonly [shell: string, script: string]
+  /** Where hooks are heard over HTTP, if the user wants that. */
+  readonly http?: HttpPlace
 }
 
 /** One file, before and after; undefined: not there. */
@@ -44,15 +49,16 @@ export interface Installer {
 export class InstallRefused extends Error {}
 
 /** One command line for a shell, the same every time: an agent may trust it by its text. */
-export function hookCommand({ command }: Machine, agent: AgentName, event: string): string {
-  return [...command, 'hook', agent, event].map(quoted).join(' ')
+export function hookCommand({ command, script }: Machine, agent: AgentName, event: string): string {
+  return [...(script ?? []), ...command, 'hook', agent, event].map(quoted).join(' ')
 }
 
 export function quoted(word: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
-/** A command that we have put there, whichever Node and whichever place it names. */
+/** A command, or an address, that we have put there, whichever Node and whichever place it names. */
 export function isOurCommand(command: string, agent: AgentName): boolean {
+  if (command.startsWith('http:')) return partsOfPath(command.replace(/^http:\/\/[^/]*/, ''))?.agent === agent
   return /unturn/.test(command) && new RegExp(` hook ${agent} [A-Za-z.]+$`).test(command)
 }

@@ -374,6 +374,7 @@ test('[A101] the ids are the agent’s own: session, turn, call, subagent', () =
         tool: 'Write',
         does: 'edit',
         paths: [{ path: '/home/dev/project/part.txt' }],
+        wrote: [{ path: '/home/dev/project/part.txt', whole: 'part\n' }],
       },
     },
   ])
@@ -421,33 +422,29 @@ test('[A102] the payload says who calls, whoever the hook was installed for', ()
   expect(whoCalls({ session_id: 's' }, { CLAUDE_CODE_SESSION_ID: 'x' }, 'codex')).toBe('codex')
 })
 
+/** Not recorded: made from what their documentation says. */
 test('[A103] events from the documentation of Cursor and Copilot CLI', () => {
-  const cursor = { conversation_id: 'c1', generation_id: 'g1', cursor_version: '2', workspace_roots: ['/w'] }
-  const parsed = (event: string, more: object) =>
-    earOf('cursor')
-      .parse(event, { ...cursor, hook_event_name: event, ...more }, {})
-      .map(shortly)
-  expect(parsed('beforeSubmitPrompt', { prompt: 'Go' })).toEqual(['prompted by user: Go'])
-  expect(
-    parsed('preToolUse', { tool_name: 'Shell', tool_input: { command: 'ls' }, tool_use_id: 'a\nb' }),
-  ).toEqual(['step-began shell Shell ls'])
-  expect(parsed('postToolUse', { tool_name: 'Write', tool_input: '{"file_path":"/w/a"}' })).toEqual([
-    'step-ended edit Write /w/a ok',
-  ])
-  expect(parsed('stop', { status: 'aborted' })).toEqual(['turn-ended interrupted'])
-
-  const copilot = (event: string, more: object) =>
-    earOf('copilot-cli')
-      .parse(event, { sessionId: 's1', cwd: '/w', ...more }, {})
-      .map(shortly)
-  expect(copilot('userPromptSubmitted', { prompt: 'Go' })).toEqual(['prompted by user: Go'])
-  expect(copilot('preToolUse', { toolName: 'bash', toolArgs: '{"command":"ls"}' })).toEqual([
-    'step-began shell bash ls',
-  ])
-  expect(copilot('postToolUse', { toolName: 'edit', toolArgs: { path: '/w/a' } })).toEqual([
-    'step-ended edit edit /w/a ok',
-  ])
-  expect(copilot('agentStop', {})).toEqual(['turn-ended ok'])
+  const all = (agent: AgentName) =>
+    Object.fromEntries(fixtureNames(agent).map((name) => [name, inShort(agent, name).join()]))
+  expect(all('cursor')).toEqual({
+    beforeSubmitPrompt: 'prompted by user: Shout in a.txt',
+    'preToolUse.Shell': 'step-began shell Shell ls',
+    'preToolUse.Write': 'step-began edit Write /home/dev/project/a.txt',
+    'postToolUse.Write': 'step-ended edit Write /home/dev/project/a.txt ok',
+    'postToolUseFailure.Shell': 'step-ended shell Shell false failed',
+    'stop.aborted': 'turn-ended interrupted',
+    'stop.completed': 'turn-ended ok',
+    sessionEnd: 'session-ended completed',
+  })
+  expect(all('copilot-cli')).toEqual({
+    sessionStart: 'session-began new',
+    userPromptSubmitted: 'prompted by user: Shout in a.txt',
+    'preToolUse.bash': 'step-began shell bash ls',
+    'postToolUse.edit': 'step-ended edit edit /home/dev/project/a.txt ok',
+    'postToolUseFailure.bash': 'step-ended shell bash false failed',
+    agentStop: 'turn-ended ok',
+    sessionEnd: 'session-ended complete',
+  })
 })
 
 test('[A104] what is no payload, or one of an unknown event, means nothing and does no harm', () => {

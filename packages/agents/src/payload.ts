@@ -23,6 +23,12 @@ export function list(fields: Fields, key: string): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
+/** A text that is there, though it may be empty. */
+export function anyText(fields: Fields, key: string): string | undefined {
+  const value = fields[key]
+  return typeof value === 'string' ? value : undefined
+}
+
 /** A field, where there is a value for it: an absent field is not the same as an undefined one. */
 export function optional<Key extends string, Value>(
   key: Key,

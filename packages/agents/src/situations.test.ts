@@ -1,7 +1,10 @@
-import { mkdirSync, utimesSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { mkdirSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SessionId, Workspace } from '@unturn/core'
 import { expect, test } from 'vitest'
+import { catchUp } from './hear.ts'
+import { sessionsWithEndedJobs, sessionsWithJobs } from './memory.ts'
 import { Claude } from './testing/claude-talk.ts'
 import { Place } from './testing/place.ts'
 import { tell } from './testing/player.ts'
@@ -193,16 +196,16 @@ test('[A116] a turn whose prompt was lost is a turn without a prompt; its id tel
   expect(changes(workspace)).toEqual(['claude-code modify a.txt inferred'])
 })
 
-test('[A117] [scenario A13] what a background command writes after the turn is recorded beside it, and undo leaves it', async () => {
-  await using place = new Place({ 'a.txt': 'one\n' })
+test('[A117] [scenario A13] what a background command says it writes is the turn’s, also after its end; what else changes is the user’s, with a note', async () => {
+  await using place = new Place({ 'a.txt': 'one\n', 'server.js': 's\n' })
   const claude = new Claude(place)
   await claude.prompt('Start it')
-  const input = { command: 'sleep 1; echo late > late.txt', run_in_background: true }
+  const input = { command: 'sleep 1; echo late > late.txt; node server.js', run_in_background: true }
   await claude.pre('Bash', input)
   await claude.post('Bash', input, { tool_response: { backgroundTaskId: 'b1' } })
   place.write({ 'within.txt': 'in the turn\n' })
   await claude.stop({ background_tasks: [{ id: 'b1', status: 'running', command: input.command }] })
-  place.write({ 'late.txt': 'late\n' })
+  place.write({ 'late.txt': 'late\n', 'mine.txt': 'mine\n', 'server.js': 'by me\n' })
   await claude.tell('UserPromptSubmit', {
     prompt_id: 'm1',
     prompt: '<task-notification>\n<task-id>b1</task-id>',
@@ -210,13 +213,60 @@ test('[A117] [scenario A13] what a background command writes after the turn is r
   await claude.tell('Stop', { prompt_id: 'm1', background_tasks: [] })
   const workspace = await place.workspace()
   expect(turns(workspace)).toEqual(['claude-1 ok Start it'])
-  expect(changes(workspace)).toEqual(['claude-code add within.txt inferred', 'user add late.txt exact'])
+  expect(changes(workspace)).toEqual([
+    'claude-code add within.txt inferred',
+    'claude-code add late.txt inferred',
+    'user add mine.txt exact',
+    'user modify server.js exact',
+  ])
   expect(workspace.index.operationsOfUser().map(({ record }) => 'label' in record && record.label)).toContain(
-    'beside background work of claude-code: sleep 1; echo late > late.txt',
+    'beside background work of claude-code: sleep 1; echo late > late.txt; node server.js',
   )
   await workspace.undo({ session: claude.session as SessionId })
-  expect(place.files()).toEqual({ 'a.txt': 'one\n', 'late.txt': 'late\n' })
+  expect(place.files()).toEqual({ 'a.txt': 'one\n', 'mine.txt': 'mine\n', 'server.js': 'by me\n' })
 })
+
+test('[A117] without a sign that a job was running, what a command named is the user’s after the turn', async () => {
+  await using place = new Place({ 'a.txt': 'one\n' })
+  const claude = new Claude(place)
+  await claude.prompt('Once')
+  await claude.bash('echo x > late.txt')
+  await claude.stop()
+  place.write({ 'late.txt': 'mine\n' })
+  await claude.prompt('Next')
+  const workspace = await place.workspace()
+  expect(changes(workspace)).toEqual(['claude-code add late.txt inferred', 'user modify late.txt exact'])
+})
+
+test.runIf(process.platform === 'linux')(
+  '[A117] a job that a plain command left running is found by what the agent gives to its commands, and looked after until it ends',
+  async () => {
+    await using place = new Place({ 'a.txt': 'one\n' })
+    const claude = new Claude(place)
+    await claude.prompt('Start it')
+    await claude.pre('Bash', { command: '(while [ ! -e go ]; do sleep 0.1; done; echo late > late.txt) &' })
+    const job = spawn('sh', ['-c', 'while [ ! -e go ]; do sleep 0.1; done; echo late > late.txt'], {
+      cwd: place.dir,
+      env: { PATH: process.env.PATH, CLAUDE_CODE_SESSION_ID: claude.session },
+    })
+    await claude.post('Bash', { command: '(while [ ! -e go ]; do sleep 0.1; done; echo late > late.txt) &' })
+    await claude.stop()
+    expect(sessionsWithJobs(place.desk)).toEqual([claude.session])
+    const { desk, env } = place
+    await catchUp({ desk, env, patienceMs: 10_000 })
+    expect(sessionsWithJobs(desk)).toEqual([claude.session])
+    const ended = new Promise((resolve) => job.once('exit', resolve))
+    place.write({ go: 'mine\n' })
+    await ended
+    expect(sessionsWithEndedJobs(desk)).toEqual([claude.session])
+    await catchUp({ desk, env, patienceMs: 10_000 })
+    expect(sessionsWithJobs(desk)).toEqual([])
+    const workspace = await place.workspace()
+    expect(changes(workspace)).toEqual(['claude-code add late.txt inferred', 'user add go exact'])
+    await workspace.undo({ session: claude.session as SessionId })
+    expect(place.files()).toEqual({ 'a.txt': 'one\n', go: 'mine\n' })
+  },
+)
 
 test('[A117] what the agent does when it wakes up for a background task belongs to the same turn', async () => {
   await using place = new Place({ 'a.txt': 'one\n' })
@@ -238,6 +288,83 @@ test('[A117] what the agent does when it wakes up for a background task belongs 
   expect(turns(workspace)).toEqual(['claude-1 ok Start it'])
   await workspace.undo({ session: claude.session as SessionId })
   expect(place.files()).toEqual({ 'a.txt': 'one\n' })
+})
+
+/** Two files by edit tools, in two turns; the copies that Claude Code keeps for its rewind. */
+async function twoTurns(place: Place): Promise<{ claude: Claude; backup: string }> {
+  const claude = new Claude(place)
+  await claude.prompt('First')
+  await claude.write('a.txt', 'two\n')
+  await claude.stop()
+  await claude.prompt('Second')
+  await claude.write('a.txt', 'three\n')
+  await claude.write('new.txt', 'new\n')
+  await claude.stop()
+  const backup = join(place.env.HOME ?? '', '.claude', 'file-history', claude.session, 'copy@v1')
+  place.write({ [backup]: 'two\n' }, '/')
+  utimesSync(backup, 1, 2)
+  return { claude, backup }
+}
+
+function read(backup: string): void {
+  utimesSync(backup, new Date(Date.now() + 1000), statSync(backup).mtime)
+}
+
+test('[A122] a rewind of Claude Code’s is its own turn, and what the user wrote beside it is the user’s', async () => {
+  await using place = new Place({ 'a.txt': 'one\n' })
+  const { claude, backup } = await twoTurns(place)
+  place.write({ 'a.txt': 'two\n', 'new.txt': null, 'mine.txt': 'mine\n' })
+  read(backup)
+  await claude.prompt('Third')
+  const workspace = await place.workspace()
+  const second = workspace.index.turns(claude.session as SessionId)[1]?.id
+  expect(turns(workspace)).toEqual([
+    'claude-1 ok First',
+    'claude-1 ok Second',
+    `claude-1 ok (claude-code went back to before ${second} by itself)`,
+    'claude-1 open Third',
+  ])
+  expect(changes(workspace).slice(3)).toEqual([
+    'claude-code modify a.txt inferred',
+    'claude-code delete new.txt inferred',
+    'user add mine.txt exact',
+  ])
+})
+
+test('[A122] the same state without a trace of a rewind, and a part of it with one, are the user’s', async () => {
+  await using place = new Place({ 'a.txt': 'one\n' })
+  const { claude, backup } = await twoTurns(place)
+  place.write({ 'a.txt': 'two\n', 'new.txt': null })
+  await claude.prompt('Third')
+  place.write({ 'a.txt': 'four\n' })
+  read(backup)
+  await claude.stop()
+  await claude.prompt('Fourth')
+  const workspace = await place.workspace()
+  expect(turns(workspace).map((turn) => turn.split(' ').at(-1))).toEqual([
+    'First',
+    'Second',
+    'Third',
+    'Fourth',
+  ])
+})
+
+test('[A122] what goes back while Claude Code runs without a prompt was its rewind; what was changed before that was not', async () => {
+  await using place = new Place({ 'a.txt': 'one\n' })
+  const { claude } = await twoTurns(place)
+  await claude.tell('SessionEnd', { reason: 'other' })
+  place.write({ 'new.txt': 'by me\n' })
+  await claude.tell('SessionStart', { source: 'resume' })
+  place.write({ 'a.txt': 'one\n', 'new.txt': null })
+  await claude.tell('SessionEnd', { reason: 'other' })
+  const workspace = await place.workspace()
+  expect(turns(workspace)).toHaveLength(3)
+  expect(turns(workspace)[2]).toContain('went back to before')
+  expect(changes(workspace).slice(3)).toEqual([
+    'user modify new.txt exact',
+    'claude-code modify a.txt inferred',
+    'claude-code delete new.txt inferred',
+  ])
 })
 
 test('[A118] a file of another workspace belongs to that one; undo in each takes back its own', async () => {
@@ -365,6 +492,76 @@ test('[A120] two agents of different kinds in one folder: each is undone alone',
   expect(place.files()).toEqual({ 'a.txt': '1\n2\n3\n4\n5\n6\n7\n8\nnine\n', 'x.txt': 'x\n' })
   await workspace.undo({ session: 'codex-1' as SessionId })
   expect(place.files()).toEqual({ 'a.txt': '1\n2\n3\n4\n5\n6\n7\n8\n9\n' })
+})
+
+const nine = '1\n2\n3\n4\n5\n6\n7\n8\n9\n'
+const both = nine.replace('1\n', 'one\n').replace('9\n', 'nine\n')
+
+/** Claude Code edits the first line and Codex the last, and both have begun when the first of them writes. */
+async function atOnce(
+  place: Place,
+  ends: readonly ('claude' | 'codex')[],
+): Promise<{ workspace: Workspace; claude: Claude }> {
+  const claude = new Claude(place)
+  const codex = {
+    session_id: 'codex-1',
+    turn_id: 't1',
+    cwd: place.dir,
+    model: 'm',
+    permission_mode: 'default',
+  }
+  const patch = '*** Begin Patch\n*** Update File: a.txt\n@@\n 8\n-9\n+nine\n*** End Patch\n'
+  const call = { ...codex, tool_name: 'apply_patch', tool_input: { command: patch }, tool_use_id: 'c1' }
+  const tellCodex = (event: string, fields: object) =>
+    tell(place, 'codex', event, { ...call, ...fields, hook_event_name: event })
+  const edit = { file_path: join(place.dir, 'a.txt'), old_string: '1\n', new_string: 'one\n' }
+  await claude.prompt('Up')
+  await tellCodex('UserPromptSubmit', { prompt: 'Down' })
+  await claude.pre('Edit', edit)
+  await tellCodex('PreToolUse', {})
+  place.write({ 'a.txt': both })
+  for (const end of ends)
+    await (end === 'claude' ? claude.post('Edit', edit) : tellCodex('PostToolUse', { tool_response: '' }))
+  await claude.stop()
+  await tellCodex('Stop', {})
+  return { workspace: await place.workspace(), claude }
+}
+
+test.each([[['claude', 'codex']], [['codex', 'claude']]] as const)(
+  '[A123] two agents that edit one file at the same time have each their own part of it, whoever ends first: %s',
+  async (ends) => {
+    await using place = new Place({ 'a.txt': nine })
+    const { workspace, claude } = await atOnce(place, ends)
+    expect(changes(workspace).toSorted()).toEqual([
+      'claude-code modify a.txt exact',
+      'codex modify a.txt exact',
+    ])
+    await workspace.undo({ session: claude.session as SessionId })
+    expect(place.files()).toEqual({ 'a.txt': nine.replace('9\n', 'nine\n') })
+    await workspace.redo({ session: claude.session as SessionId })
+    await workspace.undo({ session: 'codex-1' as SessionId })
+    expect(place.files()).toEqual({ 'a.txt': nine.replace('1\n', 'one\n') })
+  },
+)
+
+test('[A123] an edit while another session’s command runs is the edit’s alone, and what the command did to the file is the command’s', async () => {
+  await using place = new Place({ 'a.txt': nine })
+  const [left, right] = [new Claude(place), new Claude(place, { session: 'claude-2' })]
+  const edit = { file_path: join(place.dir, 'a.txt'), old_string: '1\n', new_string: 'one\n' }
+  await left.prompt('Edit')
+  await right.prompt('Run')
+  await right.pre('Bash', { command: 'sed' })
+  await left.pre('Edit', edit)
+  place.write({ 'a.txt': both })
+  await left.post('Edit', edit)
+  await right.post('Bash', { command: 'sed' })
+  await left.stop()
+  await right.stop()
+  const workspace = await place.workspace()
+  await workspace.undo({ session: 'claude-1' as SessionId })
+  expect(place.files()).toEqual({ 'a.txt': nine.replace('9\n', 'nine\n') })
+  await workspace.undo({ session: 'claude-2' as SessionId })
+  expect(place.files()).toEqual({ 'a.txt': nine })
 })
 
 test('[A113] OpenCode’s own revert is recorded as its own, not as the user’s, and can be undone', async () => {

@@ -3,11 +3,11 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { privateFolder, readJson } from './desk.ts'
-import { type AgentName, agentNames } from './events.ts'
+import { findTeller, type Teller } from './events.ts'
 import { fieldsOf, text } from './payload.ts'
 
 export interface Fired {
-  readonly agent: AgentName
+  readonly agent: Teller
   readonly event: string
   readonly startedMs: number
   readonly pid: number
@@ -17,7 +17,7 @@ export interface Fired {
 }
 
 export interface Failed {
-  readonly agent: AgentName
+  readonly agent: Teller
   readonly event: string
   readonly atMs: number
   readonly code: string
@@ -37,14 +37,14 @@ export function noteFailed(desk: string, failed: Failed): void {
   writeFileSync(join(folder, `${failed.agent}.json`), JSON.stringify(failed), { mode: 0o600 })
 }
 
-export function readFired(desk: string, agent: AgentName): readonly Fired[] {
+export function readFired(desk: string, agent: Teller): readonly Fired[] {
   return namesIn(join(desk, 'fired'))
     .filter((name) => name.startsWith(`${agent}.`))
     .flatMap((name) => firedOf(readJson(join(desk, 'fired', name))) ?? [])
     .sort((a, b) => a.startedMs - b.startedMs)
 }
 
-export function readFailed(desk: string, agent: AgentName): Failed | undefined {
+export function readFailed(desk: string, agent: Teller): Failed | undefined {
   const fields = fieldsOf(readJson(join(desk, 'failed', `${agent}.json`)))
   const message = text(fields, 'message')
   if (message === undefined || typeof fields.atMs !== 'number') return undefined
@@ -59,7 +59,7 @@ export function readFailed(desk: string, agent: AgentName): Failed | undefined {
 
 function firedOf(value: unknown): Fired | undefined {
   const fields = fieldsOf(value)
-  const agent = agentNames.find((name) => name === fields.agent)
+  const agent = findTeller(text(fields, 'agent') ?? '')
   const event = text(fields, 'event')
   if (agent === undefined || event === undefined || typeof fields.startedMs !== 'number') return undefined
   return fields as unknown as Fired

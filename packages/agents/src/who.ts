@@ -3,10 +3,11 @@
  * settings of others. So the payload decides, then its transcript, and the name only where nothing else tells.
  */
 
-import type { AgentName, Environment } from './events.ts'
+import type { AgentName, Environment, Teller } from './events.ts'
 import { type Fields, fieldsOf, text } from './payload.ts'
 
-export function whoCalls(payload: unknown, env: Environment, installedFor: AgentName): AgentName {
+export function whoCalls(payload: unknown, env: Environment, installedFor: Teller): Teller {
+  if (installedFor === 'acp') return installedFor // our own proxy; nobody else's settings name it
   const fields = fieldsOf(payload)
   return byFields(fields) ?? byEnvironment(fields, env) ?? byTranscript(fields) ?? installedFor
 }

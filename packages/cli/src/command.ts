@@ -121,11 +121,13 @@ const nothingCodes = {
   review: 'nothing-to-review',
 } as const
 
-// What a hook could not deliver in time comes first, or undo would not know of it. Usually there is nothing, and the
-// look costs less than opening a store.
+// What a hook could not deliver in time comes first, and what a job wrote after its turn, or undo would not know of it.
+// Usually there is nothing, and the look costs less than opening a store.
 async function catchUpHooks(): Promise<void> {
-  const spool = join(textOfBytes(storeHome(process.env)), 'agents', 'spool')
-  if (!existsSync(spool) || readdirSync(spool).length === 0) return
+  const desk = join(textOfBytes(storeHome(process.env)), 'agents')
+  const isWaiting = (folder: string) =>
+    existsSync(join(desk, folder)) && readdirSync(join(desk, folder)).length > 0
+  if (!isWaiting('spool') && !isWaiting('jobs') && !isWaiting('calls')) return
   const { catchUp, deskFolder } = await import('@unturn/agents')
   try {
     await catchUp({ desk: deskFolder(process.env), env: process.env, patienceMs: 10_000 })

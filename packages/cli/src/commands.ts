@@ -10,6 +10,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   'step end': async () => (await import('./commands/recording.ts')).stepEnd,
   capture: async () => (await import('./commands/recording.ts')).captureCommand,
   run: async () => (await import('./commands/run-command.ts')).runCommand,
+  acp: async () => (await import('./commands/acp.ts')).acpCommand,
   undo: async () => (await import('./commands/moving.ts')).undoCommand,
   redo: async () => (await import('./commands/moving.ts')).redoCommand,
   restore: async () => (await import('./commands/moving.ts')).restoreCommand,

@@ -1,15 +1,15 @@
 /** A hook without an attendant: it opens the store itself, and starts an attendant for the next one. */
 
 import { spawn } from 'node:child_process'
-import { attend, catchUp, deskFolder, findAgent, hear } from '@unturn/agents'
-import { type Call, print } from './hook.ts'
+import { attend, catchUp, deskFolder, findTeller, hear, readHttpPlace } from '@unturn/agents'
+import { agentAbove, type Call, print, stampOf } from './hook.ts'
 import { startGcIfDue } from './housekeeping.ts'
 
 export async function answerAlone(
   { agent, event, payload, env: told, untilMs }: Call,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const installedFor = findAgent(agent)
+  const installedFor = findTeller(agent)
   // A name that only a newer Unturn knows.
   if (installedFor === undefined) return
   const answered = await hear(
@@ -46,8 +46,17 @@ export async function catchUpAlone(env: NodeJS.ProcessEnv): Promise<void> {
 }
 
 const idleMs = 2 * 60_000
+/** Nobody starts it for a call over HTTP: it must still be there after a long thought. */
+const idleWithHttpMs = 12 * 60 * 60_000
 
 export async function attendAgents(env: NodeJS.ProcessEnv, stamp: string): Promise<void> {
   const wanted = Number(env.UNTURN_HOOK_IDLE_MS)
-  await attend({ env, stamp, idleMs: wanted > 0 ? wanted : idleMs, afterTurn: startGcIfDue })
+  await attend({
+    env,
+    stamp,
+    stampOf,
+    agentAbove,
+    idleMs: wanted > 0 ? wanted : readHttpPlace(deskFolder(env)) === undefined ? idleMs : idleWithHttpMs,
+    afterTurn: startGcIfDue,
+  })
 }

@@ -15,7 +15,7 @@ export async function runHook(argv: readonly string[], env: NodeJS.ProcessEnv): 
   try {
     if (argv[0] === '--catch-up' || argv[0] === '--attend') {
       const { attendAgents, catchUpAlone } = await import('./hook-alone.ts')
-      await (argv[0] === '--attend' ? attendAgents(env, stampOf()) : catchUpAlone(env))
+      await (argv[0] === '--attend' ? attendAgents(env, stampOfThis()) : catchUpAlone(env))
     } else await answerAgent(argv, env)
   } catch (error) {
     if (env.UNTURN_DEBUG !== undefined)
@@ -93,15 +93,14 @@ function telling(env: NodeJS.ProcessEnv): Environment {
     CLAUDE_PID: env.CLAUDE_PID,
     GEMINI_SESSION_ID: env.GEMINI_SESSION_ID,
     GEMINI_PROJECT_DIR: env.GEMINI_PROJECT_DIR,
-    UNTURN_AGENT_PID: agentProcess(),
+    UNTURN_AGENT_PID: agentAbove(String(process.ppid)),
   }
 }
 
 // Some agents start a hook through a shell, some shells stay in between.
-function agentProcess(): string | undefined {
+export function agentAbove(parent: string): string | undefined {
   if (process.platform !== 'linux') return undefined
   try {
-    const parent = String(process.ppid)
     const stat = readFileSync(`/proc/${parent}/stat`, 'utf8')
     const [, name = '', above] = /^\d+ \((.*)\) \S (\d+)/s.exec(stat) ?? []
     return /^(sh|bash|dash|zsh|ash|ksh|fish|busybox)$/.test(name) ? above : parent
@@ -111,7 +110,7 @@ function agentProcess(): string | undefined {
 }
 
 /** `undefined`: there is none, or it does not answer for this Unturn. */
-function askAttendant(
+export function askAttendant(
   { agent, event, payload, env: told, untilMs }: Call,
   env: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
@@ -130,7 +129,7 @@ function askAttendant(
     }
     socket.setEncoding('utf8')
     socket.on('connect', () => {
-      socket.write(`${JSON.stringify({ stamp: stampOf(), agent, event, payload, env: told })}\n`)
+      socket.write(`${JSON.stringify({ stamp: stampOfThis(), agent, event, payload, env: told })}\n`)
       isSent = true
     })
     socket.on('data', (part: string) => {
@@ -146,10 +145,20 @@ function answerIn(received: string): string | undefined {
   return typeof answer === 'string' ? answer : undefined
 }
 
+/** What our plugin and our proxy are to hand on to the agent. */
+export function noticeIn(answer: string): string | undefined {
+  const { notice } = (parsed(answer) ?? {}) as { readonly notice?: unknown }
+  return typeof notice === 'string' ? notice : undefined
+}
+
 /** This Unturn, told from the one that is there after an upgrade. */
-function stampOf(): string {
-  const script = process.argv[1] ?? ''
-  return `${process.execPath} ${script} ${statSync(script, { throwIfNoEntry: false })?.mtimeMs ?? 0}`
+function stampOfThis(): string {
+  return stampOf(process.execPath, process.argv[1] ?? '')
+}
+
+export function stampOf(node: string, entry: string): string {
+  // Whole milliseconds: our plugin asks another runtime for the time, which rounds its own way.
+  return `${node} ${entry} ${Math.trunc(statSync(entry, { throwIfNoEntry: false })?.mtimeMs ?? 0)}`
 }
 
 export function print(answer: string): Promise<void> {

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import { detectBy } from '../detect.ts'
+import { hookUrl } from '../http-place.ts'
 import { hookCommand, type Installer, type Machine, type Scope } from '../install.ts'
 import { type HooksFile, planHooks, planHooksRemoval } from '../settings/hooks-file.ts'
 import type { Json } from '../settings/jsonc.ts'
@@ -32,7 +33,13 @@ export function hooksFile(machine: Machine, scope: Scope): HooksFile {
 }
 
 function entryOf(machine: Machine, event: string): Json {
-  const hook = { type: 'command', command: hookCommand(machine, agent, event), timeout: 10 }
+  const { http } = machine
+  // Over HTTP nobody hears what is told while nobody listens. So that is for tool calls only: the turn around them begins
+  // and ends with commands, which start whoever listens, and its end finds what was not told.
+  const hook =
+    http !== undefined && aboutTools.has(event)
+      ? { type: 'http', url: hookUrl(http, agent, event), timeout: 10 }
+      : { type: 'command', command: hookCommand(machine, agent, event), timeout: 10 }
   return aboutTools.has(event) ? { matcher: onlyReads, hooks: [hook] } : { hooks: [hook] }
 }
 

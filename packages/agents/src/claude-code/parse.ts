@@ -1,51 +1,39 @@
 /** Claude Code's hooks (recorded from 2.1.325). */
 
+import {
+  doesOf,
+  howBegan,
+  parserOf,
+  sessionBegan,
+  sessionEnded,
+  stepBegan,
+  stepEnded,
+  subagent,
+  type Tools,
+  turnEnded,
+} from '../dialect.ts'
 import type { AgentEvent, Call, Environment, Heard } from '../events.ts'
 import { type Fields, fieldsOf, list, optional, processId, text, texts } from '../payload.ts'
+import { snakeWords, wroteIn } from '../wrote.ts'
 
-export function parse(
-  event: string | undefined,
-  payload: unknown,
-  env: Environment = {},
-): readonly AgentEvent[] {
-  const fields = fieldsOf(payload)
-  const session = text(fields, 'session_id')
-  if (session === undefined) return []
-  const heard = heardOf(fields, session, env)
-  switch (text(fields, 'hook_event_name') ?? event) {
-    case 'SessionStart':
-      return [{ ...heard, kind: 'session-began', how: howBegan(text(fields, 'source')) }]
-    case 'UserPromptSubmit':
-      return [prompted(heard, text(fields, 'prompt') ?? '')]
-    case 'PreToolUse':
-      return [{ ...heard, kind: 'step-began', call: callOf(fields) }]
-    case 'PostToolUse':
-      return [
-        {
-          ...heard,
-          kind: 'step-ended',
-          call: callOf(fields),
-          outcome: isLaunched(fields) ? 'launched' : 'ok',
-        },
-      ]
-    case 'PostToolUseFailure':
-      return [{ ...heard, kind: 'step-ended', call: callOf(fields), outcome: 'failed' }]
-    case 'SubagentStart':
-      return subagent(heard, 'subagent-began', fields)
-    case 'SubagentStop':
-      return subagent(heard, 'subagent-ended', fields)
-    case 'Stop':
-      return [{ ...heard, kind: 'turn-ended', outcome: 'ok', stillRunning: stillRunning(fields) }]
-    case 'StopFailure':
-      return [{ ...heard, kind: 'turn-ended', outcome: 'failed', stillRunning: [] }]
-    case 'CwdChanged':
-      return [{ ...heard, kind: 'moved' }]
-    case 'SessionEnd':
-      return [{ ...heard, kind: 'session-ended', reason: text(fields, 'reason') ?? 'unknown' }]
-    default:
-      return []
-  }
-}
+export const parse = parserOf({
+  session: 'session_id',
+  event: 'hook_event_name',
+  heard: heardOf,
+  events: {
+    SessionStart: (heard, fields) => sessionBegan(heard, howBegan(text(fields, 'source'))),
+    UserPromptSubmit: (heard, fields) => prompted(heard, text(fields, 'prompt') ?? ''),
+    PreToolUse: (heard, fields) => stepBegan(heard, callOf(fields)),
+    PostToolUse: (heard, fields) => stepEnded(heard, callOf(fields), isLaunched(fields) ? 'launched' : 'ok'),
+    PostToolUseFailure: (heard, fields) => stepEnded(heard, callOf(fields), 'failed'),
+    SubagentStart: (heard, fields) => subagent(heard, 'subagent-began', fields),
+    SubagentStop: (heard, fields) => subagent(heard, 'subagent-ended', fields),
+    Stop: (heard, fields) => turnEnded(heard, 'ok', stillRunning(fields)),
+    StopFailure: (heard) => turnEnded(heard, 'failed'),
+    CwdChanged: (heard) => ({ ...heard, kind: 'moved' }),
+    SessionEnd: sessionEnded,
+  },
+})
 
 function heardOf(fields: Fields, session: string, env: Environment): Heard {
   // Variables are inherited: another agent, started from Claude's shell, has them too. The session says whose they are.
@@ -58,23 +46,6 @@ function heardOf(fields: Fields, session: string, env: Environment): Heard {
     cwd: text(fields, 'cwd') ?? env.PWD ?? '/',
     ...optional('root', isOurs ? env.CLAUDE_PROJECT_DIR || undefined : undefined),
     ...optional('pid', isOurs ? processId(env.CLAUDE_PID) : undefined),
-  }
-}
-
-function howBegan(source: string | undefined) {
-  switch (source) {
-    case 'startup':
-      return 'new'
-    case 'resume':
-      return 'resumed'
-    case 'fork':
-      return 'forked'
-    case 'compact':
-      return 'compacted'
-    case 'clear':
-      return 'cleared'
-    default:
-      return 'unknown'
   }
 }
 
@@ -92,57 +63,46 @@ function prompted(heard: Heard, prompt: string): AgentEvent {
   }
 }
 
-const editTools: ReadonlySet<string> = new Set(['Write', 'Edit', 'MultiEdit', 'NotebookEdit'])
-const readTools: ReadonlySet<string> = new Set([
-  'Read',
-  'Glob',
-  'Grep',
-  'LS',
-  'WebFetch',
-  'WebSearch',
-  'TodoWrite',
-  'TaskOutput',
-  'BashOutput',
-  'AskUserQuestion',
-  'ExitPlanMode',
-  'ToolSearch',
-])
+const tools: Tools = {
+  edit: ['Write', 'Edit', 'MultiEdit', 'NotebookEdit'],
+  shell: ['Bash'],
+  subagent: ['Agent', 'Task'],
+  mcp: 'mcp__',
+  read: [
+    'Read',
+    'Glob',
+    'Grep',
+    'LS',
+    'WebFetch',
+    'WebSearch',
+    'TodoWrite',
+    'TaskOutput',
+    'BashOutput',
+    'AskUserQuestion',
+    'ExitPlanMode',
+    'ToolSearch',
+  ],
+}
 
 function callOf(fields: Fields): Call {
   const tool = text(fields, 'tool_name') ?? 'unknown'
   const input = fieldsOf(fields.tool_input)
   const named = texts(input, 'file_path', 'notebook_path').map((path) => ({ path }))
-  const does = doesOf(tool)
+  const does = doesOf(tool, tools)
   return {
     ...optional('id', text(fields, 'tool_use_id')),
     tool,
     does,
     paths: does === 'edit' ? named : [],
     ...optional('command', does === 'shell' ? text(input, 'command') : undefined),
+    ...optional('wrote', does === 'edit' ? wroteIn(text(input, 'file_path'), input, snakeWords) : undefined),
   }
-}
-
-function doesOf(tool: string): Call['does'] {
-  if (editTools.has(tool)) return 'edit'
-  if (tool === 'Bash') return 'shell'
-  if (tool === 'Agent' || tool === 'Task') return 'subagent'
-  if (tool.startsWith('mcp__')) return 'mcp'
-  return readTools.has(tool) ? 'read' : 'unknown'
 }
 
 // The tool has returned and its work goes on: a command in the background, a subagent that was sent off.
 function isLaunched(fields: Fields): boolean {
   const response = fieldsOf(fields.tool_response)
   return text(response, 'backgroundTaskId') !== undefined || text(response, 'status') === 'async_launched'
-}
-
-function subagent(
-  heard: Heard,
-  kind: 'subagent-began' | 'subagent-ended',
-  fields: Fields,
-): readonly AgentEvent[] {
-  const of = text(fields, 'agent_id')
-  return of === undefined ? [] : [{ ...heard, kind, of, ...optional('type', text(fields, 'agent_type')) }]
 }
 
 function stillRunning(fields: Fields): readonly string[] {

@@ -3,50 +3,34 @@
  * documentation. Paths are relative to the first workspace root; there are no ids for calls in 2.x.
  */
 
-import type { AgentEvent, Call, Environment, Heard } from '../events.ts'
+import { doesOf, parserOf, sessionBegan, stepBegan, stepEnded, type Tools, turnEnded } from '../dialect.ts'
+import type { Call, Environment, Heard } from '../events.ts'
 import { type Fields, fieldsOf, likenessOf, list, optional, processId, text, texts } from '../payload.ts'
 
-export function parse(
-  event: string | undefined,
-  payload: unknown,
-  env: Environment = {},
-): readonly AgentEvent[] {
-  const fields = fieldsOf(payload)
-  const session = text(fields, 'taskId')
-  if (session === undefined) return []
-  const heard = heardOf(fields, session, env)
-  switch (text(fields, 'hookName') ?? event) {
-    case 'TaskStart':
-    case 'TaskResume':
-      return [
-        {
-          ...heard,
-          kind: 'session-began',
-          how: text(fields, 'hookName') === 'TaskResume' ? 'resumed' : 'new',
-        },
-      ]
-    case 'UserPromptSubmit': {
-      const prompt = text(fieldsOf(fields.userPromptSubmit), 'prompt') ?? ''
-      return [{ ...heard, kind: 'prompted', by: 'user', prompt }]
-    }
-    case 'PreToolUse':
-      return [{ ...heard, kind: 'step-began', call: callOf(fieldsOf(fields.preToolUse), fields) }]
-    case 'PostToolUse': {
+export const parse = parserOf({
+  session: 'taskId',
+  event: 'hookName',
+  heard: heardOf,
+  events: {
+    TaskStart: (heard) => sessionBegan(heard, 'new'),
+    TaskResume: (heard) => sessionBegan(heard, 'resumed'),
+    UserPromptSubmit: (heard, fields) => ({
+      ...heard,
+      kind: 'prompted',
+      by: 'user',
+      prompt: text(fieldsOf(fields.userPromptSubmit), 'prompt') ?? '',
+    }),
+    PreToolUse: (heard, fields) => stepBegan(heard, callOf(fieldsOf(fields.preToolUse), fields)),
+    PostToolUse: (heard, fields) => {
       const done = fieldsOf(fields.postToolUse)
-      const outcome = done.success === false ? 'failed' : 'ok'
-      return [{ ...heard, kind: 'step-ended', call: callOf(done, fields), outcome }]
-    }
-    case 'TaskComplete':
-      return [{ ...heard, kind: 'turn-ended', outcome: 'ok', stillRunning: [] }]
-    case 'TaskError':
-      return [{ ...heard, kind: 'turn-ended', outcome: 'failed', stillRunning: [] }]
+      return stepEnded(heard, callOf(done, fields), done.success === false ? 'failed' : 'ok')
+    },
+    TaskComplete: (heard) => turnEnded(heard, 'ok'),
+    TaskError: (heard) => turnEnded(heard, 'failed'),
     // Comes after a success, too; a turn that has ended does not end again.
-    case 'TaskCancel':
-      return [{ ...heard, kind: 'turn-ended', outcome: 'interrupted', stillRunning: [] }]
-    default:
-      return []
-  }
-}
+    TaskCancel: (heard) => turnEnded(heard, 'interrupted'),
+  },
+})
 
 function heardOf(fields: Fields, session: string, env: Environment): Heard {
   const root = list(fields, 'workspaceRoots').find((one): one is string => typeof one === 'string')
@@ -61,38 +45,36 @@ function heardOf(fields: Fields, session: string, env: Environment): Heard {
   }
 }
 
-const editTools: ReadonlySet<string> = new Set(['write_to_file', 'replace_in_file', 'new_rule'])
-const readTools: ReadonlySet<string> = new Set([
-  'read_file',
-  'list_files',
-  'search_files',
-  'list_code_definition_names',
-  'ask_followup_question',
-  'attempt_completion',
-  'plan_mode_respond',
-  'web_fetch',
-])
+const tools: Tools = {
+  edit: ['write_to_file', 'replace_in_file', 'new_rule'],
+  shell: ['execute_command'],
+  subagent: ['new_task'],
+  mcp: 'use_mcp_tool',
+  read: [
+    'read_file',
+    'list_files',
+    'search_files',
+    'list_code_definition_names',
+    'ask_followup_question',
+    'attempt_completion',
+    'plan_mode_respond',
+    'web_fetch',
+  ],
+}
 
 function callOf(use: Fields, fields: Fields): Call {
   const tool = text(use, 'toolName') ?? 'unknown'
   const parameters = fieldsOf(use.parameters)
   const named = texts(parameters, 'path', 'absolutePath').map((path) => ({ path }))
-  const does = editTools.has(tool) && named.length > 0 ? 'edit' : doesOf(tool)
+  const does = doesOf(tool, tools)
   return {
     ...optional('id', text(fieldsOf(fields.tool_call), 'id')),
     tool,
-    does,
+    does: does === 'edit' && named.length === 0 ? 'unknown' : does,
     paths: does === 'edit' ? named : [],
     ...optional('command', does === 'shell' ? text(parameters, 'command') : undefined),
     // Seen at the announcement: the new file stands there already, empty.
     ...optional('hasBegun', tool === 'write_to_file' ? true : undefined),
     likeness: likenessOf(parameters),
   }
-}
-
-function doesOf(tool: string): Call['does'] {
-  if (tool === 'execute_command') return 'shell'
-  if (tool === 'use_mcp_tool') return 'mcp'
-  if (tool === 'new_task') return 'subagent'
-  return readTools.has(tool) ? 'read' : 'unknown'
 }

@@ -3,9 +3,11 @@
  * folder, the process and the root of the session beside them. A session with a parent is a subagent.
  */
 
-import { pathsOfPatch } from '../apply-patch.ts'
+import { pathsOfPatch, wroteByPatch } from '../apply-patch.ts'
+import { doesOf, type Tools } from '../dialect.ts'
 import type { AgentEvent, Call, Environment, Heard, NamedPath } from '../events.ts'
 import { type Fields, fieldsOf, list, optional, processId, text, texts } from '../payload.ts'
+import { camelWords, wroteIn } from '../wrote.ts'
 
 export function parse(
   event: string | undefined,
@@ -75,45 +77,50 @@ function prompted(heard: Heard, output: Fields): readonly AgentEvent[] {
   ]
 }
 
-const editTools: ReadonlySet<string> = new Set(['write', 'edit', 'multiedit', 'patch', 'apply_patch'])
-const readTools: ReadonlySet<string> = new Set([
-  'read',
-  'glob',
-  'grep',
-  'list',
-  'webfetch',
-  'websearch',
-  'codesearch',
-  'todowrite',
-  'todoread',
-  'question',
-  'skill',
-  'lsp',
-])
+const tools: Tools = {
+  edit: ['write', 'edit', 'multiedit', 'patch', 'apply_patch'],
+  shell: ['bash'],
+  subagent: ['task'],
+  read: [
+    'read',
+    'glob',
+    'grep',
+    'list',
+    'webfetch',
+    'websearch',
+    'codesearch',
+    'todowrite',
+    'todoread',
+    'question',
+    'skill',
+    'lsp',
+  ],
+}
 
 function callOf(input: Fields, args: Fields): Call {
   const tool = text(input, 'tool') ?? 'unknown'
-  const paths = editTools.has(tool) ? editedPaths(args) : []
-  // Which words an edit tool has for its paths depends on the model. Where none is found, anything may have changed.
-  const does = editTools.has(tool) ? (paths.length > 0 ? 'edit' : 'unknown') : doesOf(tool)
+  const does = doesOf(tool, tools)
+  const paths = does === 'edit' ? editedPaths(args) : []
   return {
     ...optional('id', text(input, 'callID')),
     tool,
-    does,
+    // Which words an edit tool has for its paths depends on the model. Where none is found, anything may have changed.
+    does: does === 'edit' && paths.length === 0 ? 'unknown' : does,
     paths,
     ...optional('command', does === 'shell' ? text(args, 'command') : undefined),
+    ...(does === 'edit'
+      ? { wrote: [...wroteIn(text(args, 'filePath'), args, camelWords), ...wroteByPatch(patchIn(args))] }
+      : {}),
   }
+}
+
+function patchIn(args: Fields): string {
+  return texts(args, 'patchText', 'patch', 'input').join('\n')
 }
 
 function editedPaths(args: Fields): readonly NamedPath[] {
   const named = texts(args, 'filePath', 'file_path').map((path) => ({ path }))
   return [...named, ...texts(args, 'patchText', 'patch', 'input').flatMap(pathsOfPatch)]
-}
-
-function doesOf(tool: string): Call['does'] {
-  if (tool === 'bash') return 'shell'
-  if (tool === 'task') return 'subagent'
-  return readTools.has(tool) ? 'read' : 'unknown'
 }
 
 function outcomeOf(output: Fields): 'ok' | 'failed' | 'unknown' {

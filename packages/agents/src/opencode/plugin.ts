@@ -10,6 +10,9 @@ export function pluginSource(command: readonly string[]): string {
   return `// ${mark} Records what OpenCode does, so that it can be undone.
 // Take it out with: unturn init opencode --remove
 import { spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
+import { connect } from 'node:net'
+import { homedir } from 'node:os'
 
 const [program, ...args] = ${JSON.stringify(command)}
 const patienceMs = 8000
@@ -21,9 +24,48 @@ let count = 0
 
 // One after the other, in the order of arrival: bus events are not waited for, and would overtake a tool call.
 function tell(hook, payload) {
-  const told = queue.then(() => run(hook, payload)).catch(() => '')
+  const told = queue.then(() => asked(hook, payload)).catch(() => '')
   queue = told
   return told
+}
+
+async function asked(hook, payload) {
+  return (await askAttendant(hook, payload).catch(() => undefined)) ?? (await run(hook, payload))
+}
+
+// While Unturn's attendant is there, nothing has to be started. Undefined: it is not, or has not taken the event.
+function askAttendant(hook, payload) {
+  const { UNTURN_HOME, UNTURN_HOOK_BACKGROUND, XDG_DATA_HOME, HOME } = process.env
+  if (process.platform === 'win32' || UNTURN_HOOK_BACKGROUND === '0') return Promise.resolve(undefined)
+  const home = HOME || homedir()
+  const linux = XDG_DATA_HOME?.startsWith('/') ? XDG_DATA_HOME : home + '/.local/share'
+  const data = process.platform === 'darwin' ? home + '/Library/Application Support' : linux
+  const stamp = program + ' ' + args[0] + ' ' + Math.trunc(statSync(args[0]).mtimeMs)
+  return new Promise((resolve) => {
+    let received = ''
+    let isSent = false
+    const socket = connect((UNTURN_HOME || data + '/unturn') + '/agents/hook.sock')
+    const done = (answer) => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve(answer)
+    }
+    const timer = setTimeout(() => done(isSent ? '' : undefined), patienceMs)
+    socket.setEncoding('utf8')
+    socket.on('connect', () => {
+      socket.write(JSON.stringify({ stamp, agent: 'opencode', event: hook, payload, env: {} }) + '\\n')
+      isSent = true
+    })
+    socket.on('data', (part) => (received += part))
+    socket.on('error', () => done(undefined))
+    socket.on('close', () => {
+      try {
+        done(JSON.parse(received).answer)
+      } catch {
+        done(undefined)
+      }
+    })
+  })
 }
 
 function run(hook, payload) {
@@ -49,12 +91,14 @@ function rootOf(session) {
   return root
 }
 
-// Of the arguments only what names files or is a command: contents stay here.
-function namesOnly(given) {
-  const kept = {}
-  for (const key of ['filePath', 'file_path', 'patchText', 'patch', 'input', 'command'])
-    if (typeof given?.[key] === 'string') kept[key] = given[key]
-  return kept
+// Of the arguments only what names files, is a command, or tells one edit from another.
+function kept(given, isOver) {
+  const found = {}
+  const edits = isOver ? ['oldString', 'newString'] : []
+  for (const key of ['filePath', 'file_path', 'patchText', 'patch', 'input', 'command', ...edits])
+    if (typeof given?.[key] === 'string') found[key] = given[key]
+  if (isOver && given?.replaceAll === true) found.replaceAll = true
+  return found
 }
 
 function noticePart(text, sessionID, messageID) {
@@ -87,11 +131,11 @@ export const Unturn = async ({ directory }) => {
 
   async function stepBegan({ tool, sessionID, callID }, output) {
     const input = { tool, sessionID, callID }
-    await tell('tool.execute.before', payload('tool.execute.before', sessionID, input, { args: namesOnly(output.args) }))
+    await tell('tool.execute.before', payload('tool.execute.before', sessionID, input, { args: kept(output.args, false) }))
   }
 
   async function stepEnded({ tool, sessionID, callID, args: given }, output) {
-    const input = { tool, sessionID, callID, args: namesOnly(given) }
+    const input = { tool, sessionID, callID, args: kept(given, true) }
     const said = { metadata: { exit: output?.metadata?.exit } }
     await tell('tool.execute.after', payload('tool.execute.after', sessionID, input, said))
   }
@@ -148,6 +192,10 @@ export const Unturn = async ({ directory }) => {
     'tool.execute.before': quietly(stepBegan),
     'tool.execute.after': quietly(stepEnded),
     event: quietly(({ event }) => heard(event)),
+    // A command that goes on when its turn has ended is known by this.
+    'shell.env': quietly(({ sessionID }, output) => {
+      if (typeof sessionID === 'string') output.env.UNTURN_AGENT_SESSION = rootOf(sessionID)
+    }),
     dispose: quietly(() => queue),
   }
 }

@@ -31,6 +31,7 @@ export function planHooks(file: HooksFile): readonly FileEdit[] {
 
 function withHooks(before: string | undefined, file: HooksFile): string {
   let text = before === undefined || before.trim() === '' ? file.empty : before
+  if (isOfAnotherKind(text, file)) text = withoutHooks(text, file)
   for (const [event, entry] of file.entries) {
     const there = ourCommands(text, file.agent, event)
     const command = commandIn(entry)
@@ -41,12 +42,22 @@ function withHooks(before: string | undefined, file: HooksFile): string {
   return text
 }
 
+// A hook that runs a command and one that is sent over HTTP have different fields: one is not made from the other.
+function isOfAnotherKind(text: string, file: HooksFile): boolean {
+  const isHttp = (command: string) => command.startsWith('http:')
+  return [...file.entries].some(([event, entry]) =>
+    ourCommands(text, file.agent, event).some(({ value }) => isHttp(value) !== isHttp(commandIn(entry))),
+  )
+}
+
+function withoutHooks(text: string, { agent }: HooksFile): string {
+  return removeWhere(text, ['hooks'], (value) => isOurCommand(commandIn(value), agent))
+}
+
 export function planHooksRemoval(file: HooksFile): readonly FileEdit[] {
   const before = readText(file.path)
   if (before === undefined || before.trim() === '') return []
-  const after = reading(file, () =>
-    removeWhere(before, ['hooks'], (value) => isOurCommand(commandIn(value), file.agent)),
-  )
+  const after = reading(file, () => withoutHooks(before, file))
   return before === after ? [] : [{ path: file.path, before, after }]
 }
 
@@ -70,7 +81,7 @@ function ourCommands(text: string, agent: AgentName, event: string): readonly Fo
 function commandsBelow(node: JsonNode): readonly Found[] {
   if (node.kind === 'list') return node.items.flatMap(commandsBelow)
   if (node.kind !== 'object') return []
-  const command = memberOf(node, 'command')
+  const command = memberOf(node, 'command') ?? memberOf(node, 'url')
   const own =
     command?.kind === 'value' && typeof command.value === 'string'
       ? [{ node: command, value: command.value }]
@@ -78,11 +89,12 @@ function commandsBelow(node: JsonNode): readonly Found[] {
   return [...own, ...node.members.flatMap(({ value }) => commandsBelow(value))]
 }
 
-/** The first command in an entry. */
+/** The first command in an entry, or the address that stands for one. */
 function commandIn(entry: Json): string {
   if (typeof entry !== 'object' || entry === null) return ''
-  if (!Array.isArray(entry) && typeof (entry as Record<string, Json>).command === 'string')
-    return (entry as Record<string, string>).command ?? ''
+  const { command, url } = entry as Readonly<Record<string, Json | undefined>>
+  if (typeof command === 'string') return command
+  if (typeof url === 'string') return url
   return (
     Object.values(entry)
       .map(commandIn)

@@ -36,6 +36,7 @@ function linesOf(agent: AgentHealth, { terminal }: Context): readonly string[] {
 }
 
 function stateOf({ agent, installed, trusted, fired }: AgentHealth): string {
+  if (agent === 'acp') return `last heard ${ago(fired.at(-1)?.startedMs ?? 0, Date.now())}`
   if (installed === null) return `its hooks are not installed; to install them: unturn init ${agent}`
   const where = installed === 'user' ? 'for you' : 'in this project'
   const trust = trusted === 'no' ? ', not trusted yet' : ''

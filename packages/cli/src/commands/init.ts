@@ -14,8 +14,11 @@ import {
   type Installer,
   InstallRefused,
   installers,
+  keepHttpPlace,
   type Machine,
+  newHttpPlace,
   planWayBack,
+  readHttpPlace,
   type Scope,
 } from '@unturn/agents'
 import { visible } from '@unturn/core'
@@ -25,12 +28,16 @@ import { machineFor } from '../machine.ts'
 export const initCommand: Command = {
   name: 'init',
   group: 'More',
-  usage: 'init [AGENT…] [--user | --project] [--dry-run] [--yes] [--remove]',
+  usage: 'init [AGENT…] [--user | --project] [--http] [--dry-run] [--yes] [--remove]',
   summary: 'let your agents tell Unturn what they do; shows every change first',
   details: `Agents: ${agentNames.join(', ')}. Without a name: all that are found on this machine or in this project.\nWith --remove the hooks go, and the files are as they were before.`,
   options: [
     { name: 'user', help: 'in your own settings, for all projects (default)' },
     { name: 'project', help: 'in the settings of this project' },
+    {
+      name: 'http',
+      help: 'Claude Code: tell of tool calls over HTTP, which is quickest; what is told while nobody listens is found at the end of the turn',
+    },
     { name: 'dry-run', help: 'show the changes and write nothing' },
     { name: 'yes', help: 'do not ask' },
     { name: 'remove', help: 'take the hooks out again' },
@@ -38,7 +45,7 @@ export const initCommand: Command = {
   words: agentNames.length,
   run: async (context) => {
     const scope = scopeOf(context)
-    const machine = machineFor(context.folder)
+    const machine = { ...machineFor(context.folder), ...httpWish(context) }
     const plans = agentsFor(context, machine).map((agent) => planFor(context, agent, machine, scope))
     if (!context.wantsJson) show(context, plans)
     const isWritten = await isWanted(context, plans)
@@ -55,6 +62,10 @@ interface Plan {
   readonly state: State
   readonly edits: readonly FileEdit[]
   readonly why?: string
+}
+
+function httpWish({ args }: Context): Pick<Machine, 'http'> {
+  return args.has('http') ? { http: readHttpPlace(deskFolder(process.env)) ?? newHttpPlace() } : {}
 }
 
 function scopeOf({ args }: Context): Scope {
@@ -154,6 +165,8 @@ function ask(question: string): Promise<boolean> {
 
 function write(plans: readonly Plan[], machine: Machine, isRemoval: boolean): void {
   const desk = deskFolder(machine.env)
+  if (plans.some(({ installer, edits }) => installer.agent === 'claude-code' && edits.length > 0))
+    keepHttpPlace(desk, isRemoval ? undefined : machine.http)
   for (const { installer, scope, edits } of plans) {
     if (isRemoval) carryBack(desk, edits)
     else

@@ -17,6 +17,8 @@ export interface EventOptions {
   /** Ends the stream. */
   readonly signal?: AbortSignal
   readonly onState?: (state: ConnectionState) => void
+  /** Told why a try did not succeed. */
+  readonly onFailure?: (error: unknown) => void
   /** The longest wait between two tries, in milliseconds. 5,000. */
   readonly longestWaitMs?: number
 }
@@ -29,13 +31,15 @@ const shortestWaitMs = 250
  * Events in order, each once. Connects again after every loss, from behind the last event. A `reset` event means that
  * the server no longer knows what came since: fetch the state anew, and go on listening.
  *
- * Throws where trying again cannot help: the token is wrong (401), the request is refused (403), no such workspace (404).
+ * Throws where trying again cannot help: the request is refused (403), no such workspace (404), the token is wrong (401)
+ * and nobody knows another one.
  */
 export async function* liveEvents<Event>(
   connect: Connect,
   options: EventOptions,
+  finalStatuses: readonly number[],
 ): AsyncGenerator<LiveEvent<Event>, void, undefined> {
-  const { onState = () => {}, longestWaitMs = 5_000 } = options
+  const { onState = () => {}, onFailure = () => {}, longestWaitMs = 5_000 } = options
   const ending = new AbortController()
   const end = () => ending.abort()
   options.signal?.addEventListener('abort', end)
@@ -54,7 +58,8 @@ export async function* liveEvents<Event>(
           if (data !== undefined) yield { event: JSON.parse(data) as Event, id: lastId ?? '' }
         }
       } catch (error) {
-        if (isFinal(error)) throw error
+        if (error instanceof UnturnRequestError && finalStatuses.includes(error.status)) throw error
+        if (!ending.signal.aborted) onFailure(error)
       }
       if (ending.signal.aborted) return
       onState('lost')
@@ -65,10 +70,6 @@ export async function* liveEvents<Event>(
     options.signal?.removeEventListener('abort', end)
     end() // whoever leaves the loop leaves the connection, too
   }
-}
-
-function isFinal(error: unknown): boolean {
-  return error instanceof UnturnRequestError && [400, 401, 403, 404].includes(error.status)
 }
 
 interface Block {

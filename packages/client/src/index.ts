@@ -65,7 +65,8 @@ export { UnturnRequestError } from './failure.ts'
 export interface ClientOptions {
   /** `http://127.0.0.1:PORT`; in the page that the server gave out: `location.origin`. */
   readonly url: string
-  readonly token: string
+  /** A function is asked at every request: a server that was started anew has another token. */
+  readonly token: string | (() => string | Promise<string>)
   /** Another way to send requests, through a socket for instance. */
   readonly fetch?: typeof fetch
 }
@@ -152,12 +153,18 @@ export class Unturn {
     return (await response.json()) as T
   }
 
+  /** Whether another token may be had by asking again. */
+  get canAskForToken(): boolean {
+    return typeof this.#options.token === 'function'
+  }
+
   /** Throws `UnturnRequestError` where the server refused, or could not do it. */
   async request(path: string, init: RequestInit): Promise<Response> {
     const { url, token, fetch: send = fetch } = this.#options
+    const key = typeof token === 'string' ? token : await token()
     const response = await send(`${url.replace(/\/$/, '')}${path}`, {
       ...init,
-      headers: { ...init.headers, authorization: `Bearer ${token}` },
+      headers: { ...init.headers, authorization: `Bearer ${key}` },
     })
     if (response.ok) return response
     throw await failureOf(response)
@@ -243,6 +250,7 @@ export class WorkspaceClient {
           signal,
         }),
       options,
+      this.#unturn.canAskForToken ? [400, 403, 404] : [400, 401, 403, 404],
     )
   }
 
@@ -300,6 +308,11 @@ export class WorkspaceClient {
   /** What is pending, as of the last capture. */
   review(query: Query<'readReview'> = {}, options?: RequestOptions): Answer<'readReview'> {
     return this.#get('/review', query, options)
+  }
+
+  /** A pending file as a whole, on either side. */
+  pendingFile(query: Query<'readPending'>, options?: RequestOptions): Answer<'readPending'> {
+    return this.#get('/review/file', query, options)
   }
 
   /** What is pending, after a look at the files. */

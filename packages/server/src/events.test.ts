@@ -1,6 +1,15 @@
-import { type LiveEvent, type ServerEvent, UnturnRequestError } from '@unturn/client'
+import { once } from 'node:events'
+import { get, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { createAdaptorServer } from '@hono/node-server'
+import { type LiveEvent, type ServerEvent, Unturn, UnturnRequestError } from '@unturn/client'
 import { expect, test } from 'vitest'
 import { EventRing } from './events.ts'
+import { streamed } from './http.ts'
 import { served } from './testing/served.ts'
 
 /** Listens in the background; `until` waits for a certain event. */
@@ -138,30 +147,78 @@ test('[V122] an id that is gone, or of another server, gives a reset and then wh
 
 test('[V123] a reader that does not read takes no memory of its own and is told when it fell behind', async () => {
   const ring = new EventRing({ events: 10, bytes: 10_000 })
-  const slow = ring.stream(undefined).getReader()
-  await slow.read()
-  const text = 'x'.repeat(500)
-  for (let i = 0; i < 1_000; i += 1) ring.push({ type: 'reset', reason: `${i} ${text}` })
-  const decoder = new TextDecoder()
+  const slow = new PassThrough({ highWaterMark: 1_000 })
+  ring.stream(slow, undefined)
+  const filling = 'x'.repeat(500)
+  for (let i = 0; i < 1_000; i += 1) {
+    ring.push({ type: 'reset', reason: `${i} ${filling}` })
+    await undefined
+  }
+  expect(slow.writableLength + slow.readableLength).toBeLessThan(4_000)
   let heard = ''
-  while (!heard.includes('no longer kept')) heard += decoder.decode((await slow.read()).value)
+  slow.setEncoding('utf8').on('data', (part: string) => {
+    heard += part
+  })
+  await expect.poll(() => heard).toContain('no longer kept')
   expect(heard.length).toBeLessThan(8_000)
+  ring.push({ type: 'reset', reason: 'and so on' })
+  await expect.poll(() => heard).toContain('and so on')
   expect(ring.readers).toBe(1)
-  await slow.cancel()
-  expect(ring.readers).toBe(0)
+  slow.destroy()
+  await expect.poll(() => ring.readers).toBe(0)
 })
 
 test('[V123] a stream ends with its ring, and one that was left is forgotten', async () => {
   const ring = new EventRing()
-  const reader = ring.stream(undefined).getReader()
-  await reader.read()
-  const waiting = reader.read()
-  ring.push({ type: 'reset', reason: 'last words' })
-  expect(new TextDecoder().decode((await waiting).value)).toContain('last words')
-  ring.end()
-  expect((await reader.read()).done).toBe(true)
+  const [out, gone] = [new PassThrough(), new PassThrough()]
+  gone.destroy()
+  ring.stream(gone, undefined)
   expect(ring.readers).toBe(0)
+  ring.stream(out, undefined)
+  expect(ring.readers).toBe(1)
+  ring.push({ type: 'reset', reason: 'last words' })
+  ring.end()
+  expect(await text(out)).toContain('last words')
+  await expect.poll(() => ring.readers).toBe(0)
 })
+
+test('[V123] a client that listens for long leaves nothing behind of what it has heard', async () => {
+  const ring = new EventRing({ events: 4 })
+  const server = createAdaptorServer({
+    fetch: (_, { outgoing }) => streamed(outgoing as ServerResponse, (out) => ring.stream(out, undefined)),
+    overrideGlobalObjects: false,
+  }) as Server
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  let heard = 0
+  const request = get({ port, host: '127.0.0.1' }, (answer) => {
+    answer.on('data', (part: Buffer) => {
+      heard += part.length
+    })
+  })
+  await expect.poll(() => heard).toBeGreaterThan(0)
+  const listenFor = async (events: number) => {
+    for (let at = 0; at < events; at += 1) {
+      const before = heard
+      ring.push({ type: 'reset', reason: 'one more' })
+      while (heard === before) await new Promise((resolve) => setImmediate(resolve))
+    }
+    return heapUsed()
+  }
+  const beginning = await listenFor(500)
+  expect((await listenFor(8_000)) - beginning).toBeLessThan(400_000)
+  request.destroy()
+  await expect.poll(() => ring.readers).toBe(0)
+  server.close()
+})
+
+// Without garbage: otherwise it would say what happened to be lying around.
+function heapUsed(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  return process.memoryUsage().heapUsed
+}
 
 test('[V124] what another process records is told, too', async () => {
   await using s = await served({ 'a.txt': '0\n' })
@@ -188,10 +245,11 @@ test('[V124] what another process records is told, too', async () => {
   expect((await s.client.tree()).session.reverted).toHaveLength(1)
 })
 
-test('[V125] after a kill and a new start the client is back by itself, and consistent', async () => {
+test('[V125] after a kill and a new start the client is back by itself, with the new token, and consistent', async () => {
   await using s = await served({ 'a.txt': '0\n' })
-  const { port, token } = s.server
-  using one = new Listener((options) => s.client.events(options))
+  const { port, url } = s.server
+  const client = new Unturn({ url, token: () => s.server.token }).workspace(s.id)
+  using one = new Listener((options) => client.events(options))
   await one.until(() => one.states.includes('open'))
   await s.turn('One', { 'a.txt': '1\n' })
   await one.until(() => one.types.length >= 8)
@@ -199,7 +257,9 @@ test('[V125] after a kill and a new start the client is back by itself, and cons
   await one.until(() => one.states.at(-1) === 'lost')
   await using other = await s.another()
   await other.session('chat-1', { agent: 'tester' }).undo()
-  await s.start({ port, token })
+  const { token } = s.server
+  await s.start({ port })
+  expect(s.server.token).not.toBe(token)
   await one.until(() => one.types.includes('reset'))
   const { turns, eventId } = await s.client.tree()
   expect(turns.map(({ reverted }) => reverted)).toEqual([true])
@@ -209,12 +269,30 @@ test('[V125] after a kill and a new start the client is back by itself, and cons
   expect(one.types.slice(8)).toEqual(['reset', 'redo', 'session.updated'])
 })
 
+test('[V125] a token that is not known yet is asked for until it is, and whoever listens is told why', async () => {
+  await using s = await served()
+  let token = 'of the server before'
+  const client = new Unturn({ url: s.server.url, token: async () => token }).workspace(s.id)
+  const failures: unknown[] = []
+  using one = new Listener((options) =>
+    client.events({ ...options, onFailure: (error) => failures.push(error) }),
+  )
+  await one.until(() => failures.length >= 2)
+  expect(failures[0]).toMatchObject({ status: 401, code: 'unauthorized' })
+  expect(one.states).not.toContain('open')
+  token = s.server.token
+  await one.until(() => one.states.includes('open'))
+})
+
 test('[V126] the client gives up where trying again cannot help', async () => {
   await using s = await served()
   using wrong = new Listener((options) => s.unturn.workspace('no-such').events(options))
   const error = await wrong.done
   expect(error).toBeInstanceOf(UnturnRequestError)
   expect((error as UnturnRequestError).status).toBe(404)
+  const old = new Unturn({ url: s.server.url, token: 'old' }).workspace(s.id)
+  using refused = new Listener((options) => old.events(options))
+  expect(await refused.done).toMatchObject({ status: 401 })
   using stopped = new Listener((options) => s.client.events(options))
   await stopped.until(() => stopped.states.includes('open'))
   stopped.stop()

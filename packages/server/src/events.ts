@@ -4,6 +4,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
+import type { Writable } from 'node:stream'
 import type { ServerEvent } from './schemas.ts'
 
 export interface RingLimits {
@@ -11,7 +12,24 @@ export interface RingLimits {
   readonly bytes: number
 }
 
-const usualLimits: RingLimits = { events: 20_000, bytes: 16 * 1024 * 1024 }
+// Minutes of a busy workspace. Who was away for longer fetches the state anew, which costs the same however long it was.
+const usualLimits: RingLimits = { events: 5_000, bytes: 4 * 1024 * 1024 }
+
+/** A client: where its events go, and which comes next. Undefined: nobody can tell what it has missed. */
+interface Reader {
+  readonly out: Writable
+  at: number | undefined
+  /** It has been given as much as it takes for now. */
+  isFull: boolean
+}
+
+/** Some events in a row, ready to be sent; `end` is where the ring ended then. */
+interface Piece {
+  readonly at: number
+  readonly end: number
+  readonly next: number
+  readonly bytes: Buffer
+}
 
 export class EventRing {
   readonly #limits: RingLimits
@@ -21,9 +39,10 @@ export class EventRing {
   /** The number of the first text. */
   #first = 1
   #bytes = 0
-  #waiting = new Set<() => void>()
-  #readers = 0
   #ended = false
+  #isToTell = false
+  #last: Piece | undefined
+  readonly #streams = new Set<Reader>()
 
   constructor(limits: Partial<RingLimits> = {}) {
     this.#limits = { ...usualLimits, ...limits }
@@ -36,7 +55,7 @@ export class EventRing {
 
   /** How many streams are open. */
   get readers(): number {
-    return this.#readers
+    return this.#streams.size
   }
 
   push(event: ServerEvent): void {
@@ -47,7 +66,7 @@ export class EventRing {
       this.#bytes -= this.#texts.shift()?.length ?? 0
       this.#first += 1
     }
-    this.#wake()
+    this.#tellSoon()
   }
 
   #isFull(): boolean {
@@ -57,60 +76,65 @@ export class EventRing {
   /** All streams end; whoever listens connects again, to whoever comes next. */
   end(): void {
     this.#ended = true
-    this.#wake()
+    this.#tellSoon()
   }
 
-  #wake(): void {
-    const waiting = this.#waiting
-    this.#waiting = new Set()
-    for (const wake of waiting) wake()
+  // What happens in one go is written in one go.
+  #tellSoon(): void {
+    if (this.#isToTell) return
+    this.#isToTell = true
+    queueMicrotask(() => {
+      this.#isToTell = false
+      for (const reader of this.#streams) this.#write(reader)
+    })
   }
 
-  /** Server-sent events from behind `lastId` on; from now on where there is none. */
-  stream(lastId: string | undefined, aliveMs = 15_000): ReadableStream<Uint8Array> {
-    let at = this.#placeBehind(lastId)
-    let leave = () => {}
-    this.#readers += 1
-    let isOpen = true
-    const close = () => {
-      if (isOpen) this.#readers -= 1
-      isOpen = false
-      leave()
+  /** Writes server-sent events from behind `lastId` on, or from now on where there is none, until either side ends. */
+  stream(out: Writable, lastId: string | undefined, aliveMs = 15_000): void {
+    if (out.destroyed) return
+    const reader: Reader = { out, at: this.#placeBehind(lastId), isFull: false }
+    // A connection that nobody speaks on is cut by some, and its end goes unnoticed.
+    const alive = setInterval(() => this.#say(reader, ': still here\n\n'), aliveMs)
+    alive.unref()
+    const leave = () => {
+      clearInterval(alive)
+      this.#streams.delete(reader)
     }
-    return new ReadableStream(
-      {
-        start: (controller) => {
-          // An id without an event: who never hears of anything still knows where to go on.
-          const greeting = at === undefined ? '' : `id: ${this.#idOf(at - 1)}\n\n`
-          controller.enqueue(encoded(`retry: 1000\n: unturn\n\n${greeting}`))
-        },
-        pull: async (controller) => {
-          if (at === undefined) {
-            at = this.#end
-            return controller.enqueue(encoded(this.#reset('The events since then are no longer kept.')))
-          }
-          if (at === this.#end && !this.#ended) {
-            await this.#news(aliveMs, (stop) => {
-              leave = stop
-            })
-          }
-          if (!isOpen) return
-          if (this.#ended && at === this.#end) {
-            close()
-            return controller.close()
-          }
-          if (at < this.#first) {
-            at = undefined
-            return controller.enqueue(encoded(': behind\n\n'))
-          }
-          const { text, next } = this.#from(at)
-          at = next
-          controller.enqueue(encoded(text))
-        },
-        cancel: close,
-      },
-      { highWaterMark: 1 },
-    )
+    out.on('close', leave).on('error', leave)
+    out.on('drain', () => {
+      reader.isFull = false
+      this.#write(reader)
+    })
+    this.#streams.add(reader)
+    // An id without an event: who never hears of anything still knows where to go on.
+    const greeting = reader.at === undefined ? '' : `id: ${this.#idOf(reader.at - 1)}\n\n`
+    this.#say(reader, `retry: 1000\n: unturn\n\n${greeting}`)
+    this.#write(reader)
+  }
+
+  #say(reader: Reader, text: string | Buffer): void {
+    if (!reader.isFull && !reader.out.writableEnded) reader.isFull = !reader.out.write(text)
+  }
+
+  // As much as the client takes. What it does not take stays in the ring only: a client that is slow has no queue.
+  #write(reader: Reader): void {
+    while (!reader.isFull) {
+      const next = this.#nextFor(reader)
+      if (next === undefined) break
+      this.#say(reader, next)
+    }
+    if (this.#ended && reader.at === this.#end) reader.out.end()
+  }
+
+  #nextFor(reader: Reader): string | Buffer | undefined {
+    if (reader.at === undefined || reader.at < this.#first) {
+      reader.at = this.#end
+      return this.#reset('The events since then are no longer kept.')
+    }
+    if (reader.at === this.#end) return undefined
+    const { bytes, next } = this.#from(reader.at)
+    reader.at = next
+    return bytes
   }
 
   get #end(): number {
@@ -127,29 +151,17 @@ export class EventRing {
     return isKept ? next : undefined
   }
 
-  #news(aliveMs: number, onStop: (stop: () => void) => void): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer)
-        this.#waiting.delete(done)
-        resolve()
-      }
-      // A connection that nobody speaks on is cut by some, and its end goes unnoticed.
-      const timer = setTimeout(done, aliveMs)
-      timer.unref()
-      this.#waiting.add(done)
-      onStop(done)
-    })
-  }
-
-  #from(at: number): { readonly text: string; readonly next: number } {
+  // Nearly all clients are at the same place: what one gets is put together once for all of them.
+  #from(at: number): Piece {
+    if (this.#last?.at === at && this.#last.end === this.#end) return this.#last
     let text = ''
     let next = at
     while (next < this.#end && text.length < mostAtOnce) {
       text += `id: ${this.#idOf(next)}\ndata: ${this.#texts[next - this.#first]}\n\n`
       next += 1
     }
-    return { text: text === '' ? ': still here\n\n' : text, next }
+    this.#last = { at, end: this.#end, next, bytes: Buffer.from(text) }
+    return this.#last
   }
 
   #reset(reason: string): string {
@@ -163,8 +175,3 @@ export class EventRing {
 }
 
 const mostAtOnce = 64 * 1024
-const encoder = new TextEncoder()
-
-function encoded(text: string): Uint8Array {
-  return encoder.encode(text)
-}

@@ -4,6 +4,7 @@ import {
   bytesOfText,
   type ChangeRow,
   changeJson,
+  type DecideWish,
   decisionJson,
   isFailure,
   lastActiveSession,
@@ -32,10 +33,12 @@ import {
   reviewJson,
   type Session,
   type SessionId,
+  sessionViewOf,
   skippedJson,
   snapshotAt,
   statusOf,
   type TurnView,
+  turnViewOf,
   turnViews,
   UnturnError,
   type Workspace,
@@ -184,9 +187,9 @@ export function handlersOf(workspaces: Workspaces, server: ServerFacts): Handler
     rollback: async (call) => {
       const held = await current(call)
       const { selection, ...move } = call.body
-      return moving(held, move, (session, { onConflict, choices, sides }) => {
+      return moving(held, move, (session, { onConflict, choices, results, sides }) => {
         const wish = selectionOf(held.workspace, session.id, selection)
-        const how = given({ onConflict, choices, sides })
+        const how = given({ onConflict, choices, results, sides })
         return { run: () => session.rollback(wish, how), plan: () => session.planRollback(wish, how) }
       })
     },
@@ -206,6 +209,7 @@ export function handlersOf(workspaces: Workspaces, server: ServerFacts): Handler
       const held = await current(call)
       return readReview(held, sessionIn(held.workspace, call.query.session), { lastKnown: true }, call.query)
     },
+    readPending: async (call) => readPending(await current(call), call.query),
     lookReview: async (call) => {
       const held = await current(call)
       return readReview(held, sessionIn(held.workspace, call.body.session), {}, {})
@@ -251,7 +255,7 @@ export function handlersOf(workspaces: Workspaces, server: ServerFacts): Handler
 async function readTree(held: Held, query: ParsedQuery<'readTree'>): Promise<wire.Tree> {
   const { workspace } = held
   const id = sessionIn(workspace, query.session)
-  const view = statusOf(workspace.engine).sessions.find(({ session }) => session.id === id)
+  const view = id === undefined ? undefined : sessionViewOf(workspace.engine, id)
   if (id === undefined || view === undefined) throw unknown(query.session ?? '', 'session')
   const turns = turnViews(workspace.engine, id)
   const since = turns[0]?.turn.beginSeq ?? view.session.lastSeq
@@ -302,9 +306,7 @@ function readTurn(held: Held, typed: string): wire.TurnDetail {
   const { workspace } = held
   const { engine, index } = workspace
   const id = resolveTurn(engine, lastActiveSession(workspace), typed)
-  const row = index.findTurn(id)
-  const views = row === undefined ? [] : turnViews(engine, row.session)
-  const view = views.find(({ turn }) => turn.id === id)
+  const view = turnViewOf(engine, id)
   if (view === undefined) throw unknown(typed, 'turn')
   const changes = index.changesOfTurn(id)
   const steps = index.steps(id)
@@ -522,6 +524,7 @@ interface Move {
   readonly session?: string | undefined
   readonly onConflict?: MoveOptions['onConflict'] | undefined
   readonly choices?: MoveOptions['choices'] | undefined
+  readonly results?: MoveOptions['results'] | undefined
   readonly sides?: boolean | undefined
   readonly git?: boolean | undefined
   readonly force?: boolean | undefined
@@ -617,6 +620,16 @@ async function readReview(
   return { ...plainReview(reviewJson(engine, narrow)), eventId: held.events.lastId }
 }
 
+async function readPending(held: Held, query: ParsedQuery<'readPending'>): Promise<wire.PastFile> {
+  const { workspace } = held
+  const session = sessionIn(workspace, query.session)
+  const { side, proposal } = query
+  const wish = { path: pathIn(workspace, query.path), side, ...given({ proposal }) }
+  const file = session === undefined ? undefined : await workspace.readPending(session, wish)
+  if (file === undefined) throw unknown(query.path, 'pending file on that side')
+  return fileAnswer(file, query.most)
+}
+
 function plainReview(review: ReviewResult): Omit<wire.Review, 'eventId'> {
   return review as unknown as Omit<wire.Review, 'eventId'>
 }
@@ -641,9 +654,25 @@ async function decide(
       groups,
       proposals,
     }),
-    ...given({ comment: body.comment, onConflict: body.onConflict, dryRun: body.dryRun }),
+    ...given({ comment: body.comment, onConflict: body.onConflict, dryRun: body.dryRun, sides: body.sides }),
+    ...(body.results === undefined ? {} : { results: resultsIn(workspace, body.results) }),
+    choices: choicesIn(workspace, body.choices ?? {}),
   })
   return { kind: decided.kind, ...decisionJson(decided) } as unknown as wire.Decision
+}
+
+function choicesIn(
+  workspace: Workspace,
+  choices: NonNullable<ParsedBody<'accept'>['choices']>,
+): NonNullable<DecideWish['choices']> {
+  return new Map(Object.entries(choices).map(([path, choice]) => [pathIn(workspace, path), choice]))
+}
+
+function resultsIn(
+  workspace: Workspace,
+  results: Readonly<Record<string, string>>,
+): ReadonlyMap<RelPath, Uint8Array> {
+  return new Map(Object.entries(results).map(([path, text]) => [pathIn(workspace, path), Buffer.from(text)]))
 }
 
 async function propose(held: Held, body: ParsedBody<'propose'>): Promise<wire.Proposed> {

@@ -410,9 +410,18 @@ test('[V112] pending hunks are listed, accepted, rejected and proposed', async (
     ['bin.dat', 'create'],
     ['b.txt', 'delete'],
   ])
+  const proposal = (await s.client.review()).proposals[0]?.id ?? ''
+  const whole = (side: 'before' | 'after') => s.client.pendingFile({ path: 'bin.dat', side, proposal })
+  expect(await whole('after')).toMatchObject({ binary: true, base64: bytes, size: 3 })
+  expect((await failure(whole('before'))).status).toBe(404)
   await s.client.accept({ selection: { groups: ['g'] } })
   expect(readFileSync(s.pathOf('bin.dat'))).toEqual(Buffer.from([0, 1, 2]))
   expect((await s.client.files()).entries.map(({ path }) => path)).not.toContain('b.txt')
+  expect(await s.client.pendingFile({ path: 'a.txt', side: 'before' })).toMatchObject({
+    text: 'one\ntwo\nthree\nfour\nfive\nsix\nSEVEN\n',
+  })
+  const now = await s.client.pendingFile({ path: 'a.txt', side: 'after', most: 3 })
+  expect([now.tooLarge, now.text]).toEqual([true, undefined])
 })
 
 test('[V113] a choice for each file in conflict, whole sides, diffs without whitespace, and prompts beside changes', async () => {
@@ -435,4 +444,32 @@ test('[V113] a choice for each file in conflict, whole sides, diffs without whit
   const plan = await s.client.rollback({ dryRun: true, choices, selection })
   expect((await s.client.applyPlan(plan.plan ?? '')).kind).toBe('done')
   expect(['a.txt', 'b.txt'].map((name) => readFileSync(s.pathOf(name), 'utf8'))).toEqual(['A, mine\n', 'b\n'])
+})
+
+test('[V300] a conflict is settled with the text that somebody made of both sides, for a move and for a rejection', async () => {
+  await using s = await served({ 'a.txt': '1\n2\n3\n', 'b.txt': '1\n2\n3\n' })
+  const { turn } = await s.turn('Shout', { 'a.txt': '1\nTWO\n3\n', 'b.txt': '1\nTWO\n3\n' })
+  s.write({ 'a.txt': '1\nTWO, mine\n3\n', 'b.txt': '1\nTWO, mine\n3\n' })
+  const selection = { files: ['b.txt'] }
+  const open = await s.client.reject({ selection, sides: true })
+  expect(open.kind).toBe('conflicts')
+  expect(open.conflicts[0]?.versions).toEqual({
+    base: '1\nTWO\n3\n',
+    ours: '1\nTWO, mine\n3\n',
+    theirs: '1\n2\n3\n',
+  })
+  expect((await s.client.reject({ selection, choices: { 'b.txt': 'keep' }, dryRun: true })).kind).toBe(
+    'planned',
+  )
+  const old = await s.client.reject({ selection, choices: { 'b.txt': 'overwrite' }, dryRun: true })
+  expect(old.patch).toContain('+2\n')
+  const made = '1\n2, mine\n3\n'
+  expect((await s.client.reject({ selection, results: { 'b.txt': made } })).kind).toBe('done')
+  expect(readFileSync(s.pathOf('b.txt'), 'utf8')).toBe(made)
+
+  const wish = { selection: { turns: [turn], files: ['a.txt'] } }
+  expect((await s.client.rollback({ ...wish, dryRun: true, sides: true })).kind).toBe('conflicts')
+  const plan = await s.client.rollback({ ...wish, dryRun: true, results: { 'a.txt': made } })
+  expect((await s.client.applyPlan(plan.plan ?? '')).kind).toBe('done')
+  expect(readFileSync(s.pathOf('a.txt'), 'utf8')).toBe(made)
 })

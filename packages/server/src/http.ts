@@ -1,5 +1,7 @@
 /** The HTTP app: strangers are refused first, then a route is found, its request checked, and its handler asked. */
 
+import type { ServerResponse } from 'node:http'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { asUnturnError, isFailure, textOfBytes } from '@unturn/core'
 import { type Context, Hono } from 'hono'
 import type { z } from 'zod'
@@ -23,7 +25,7 @@ export interface AppOptions {
 }
 
 interface Bindings {
-  readonly Bindings: { readonly transport: Transport }
+  readonly Bindings: { readonly transport: Transport; readonly outgoing: ServerResponse }
 }
 
 export type App = Hono<Bindings>
@@ -46,9 +48,9 @@ export function createApp(options: AppOptions): App {
     try {
       const { events } = await workspaces.open(context.req.param('workspace'))
       const lastId = context.req.header('last-event-id') ?? queryOf(context.req.url).lastEventId
-      return new Response(events.stream(typeof lastId === 'string' ? lastId : undefined), {
-        headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' },
-      })
+      return streamed(context.env.outgoing, (out) =>
+        events.stream(out, typeof lastId === 'string' ? lastId : undefined),
+      )
     } catch (error) {
       return failed(asUnturnError(error))
     }
@@ -59,6 +61,18 @@ export function createApp(options: AppOptions): App {
   app.notFound(noSuchRoute)
   app.onError((error) => failed(asUnturnError(error)))
   return app
+}
+
+// Not as the body of a `Response`: the adapter hangs every piece of such a body onto the piece before it, and all that
+// a client has ever heard would stay in memory for as long as it listens.
+export function streamed(outgoing: ServerResponse, stream: (out: ServerResponse) => void): Response {
+  outgoing.writeHead(200, {
+    ...safeHeaders,
+    'content-type': 'text/event-stream; charset=utf-8',
+    'x-accel-buffering': 'no',
+  })
+  stream(outgoing)
+  return new Response(null, { headers: RESPONSE_ALREADY_SENT.headers })
 }
 
 function noSuchRoute(): Response {

@@ -1,6 +1,6 @@
 /** Starts the server: on the loopback interface and on a socket of its own, with a token that nobody else has. */
 
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import { isAlive } from './ask.ts'
@@ -71,8 +71,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { env = process.env, onWarning = () => {}, version } = options
   const before = readWhereabouts(env)
   if (before !== undefined && (await isAlive(before))) throw new AlreadyRunning(before)
-  const heritage = heritageOf(before)
-  const token = options.token ?? heritage?.token ?? newToken()
+  const token = options.token ?? newToken()
   const startedAt = new Date().toISOString()
   const workspaces = new Workspaces({
     env,
@@ -122,7 +121,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     return ending
   }
   try {
-    await listening(tcp, options.port ?? 0, options.port === undefined ? heritage?.port : undefined)
+    // Pages that were open when the last one was killed find the new one there. Its token dies with it: whoever took the
+    // port meanwhile has been sent that token by every one of these pages.
+    await listening(tcp, options.port ?? 0, options.port === undefined ? before?.port : undefined)
     port = (tcp.address() as AddressInfo).port
     await new Promise<void>((resolve, reject) => local.once('error', reject).listen(socket, resolve))
     makePrivate(socket)
@@ -145,18 +146,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 }
 
-const heritageMs = 24 * 3_600_000
-
-// One that was killed leaves port and token behind, and pages that still hold them: they find the new one by these.
-// One that ended by itself takes them away.
-function heritageOf(before: Whereabouts | undefined): Whereabouts | undefined {
-  if (before === undefined) return undefined
-  return Date.now() - Date.parse(before.startedAt) < heritageMs ? before : undefined
-}
-
 function listenerOf(app: App, transport: Transport): Server {
   return createAdaptorServer({
-    fetch: (request) => app.fetch(request, { transport }),
+    fetch: (request, { outgoing }) => app.fetch(request, { transport, outgoing: outgoing as ServerResponse }),
     overrideGlobalObjects: false,
   }) as Server
 }

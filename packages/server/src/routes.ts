@@ -223,6 +223,13 @@ export const routes = {
     query: s.reviewQuery,
     answer: s.review,
   },
+  readPending: {
+    method: 'get',
+    path: `${w}/review/file`,
+    summary: 'a pending file as a whole, on either side, as of the last capture',
+    query: s.pendingFileQuery,
+    answer: s.pastFile,
+  },
   lookReview: {
     method: 'post',
     path: `${w}/review`,

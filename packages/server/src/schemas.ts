@@ -407,16 +407,13 @@ export const fileList = z
   .meta({ id: 'FileList' })
 export type FileList = z.infer<typeof fileList>
 
-export const fileQuery = z.strictObject({
-  ...pointQuery,
-  path,
-  most: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(64 * 1024 * 1024)
-    .default(8 * 1024 * 1024),
-})
+const mostBytes = z.coerce
+  .number()
+  .int()
+  .min(0)
+  .max(64 * 1024 * 1024)
+  .default(8 * 1024 * 1024)
+export const fileQuery = z.strictObject({ ...pointQuery, path, most: mostBytes })
 export const pastFile = z
   .object({
     path,
@@ -492,6 +489,10 @@ const move = {
     .record(path, onConflict)
     .optional()
     .describe('single paths with a choice of their own; one that is left at abort stops everything'),
+  results: z
+    .record(path, z.string().max(16 * 1024 * 1024))
+    .optional()
+    .describe('single paths in conflict whose text somebody has made of both sides'),
   sides: z.boolean().optional().describe('conflicts come with the whole of each side'),
   git: z.boolean().optional().describe('also move the branch back over commits that the undone turns made'),
   force: z.boolean().optional().describe('although a turn is running; it is closed as interrupted'),
@@ -534,6 +535,7 @@ export const rollbackBody = z.strictObject({
   session: move.session,
   onConflict: move.onConflict,
   choices: move.choices,
+  results: move.results,
   sides: move.sides,
   dryRun: move.dryRun,
   selection,
@@ -667,6 +669,13 @@ export const reviewQuery = z.strictObject({
   agent: texts.optional(),
 })
 export const reviewBody = z.strictObject(reviewWish)
+export const pendingFileQuery = z.strictObject({
+  ...reviewWish,
+  path,
+  side: z.enum(['before', 'after']).describe('as it was accepted, or as it is now or is proposed to be'),
+  proposal: z.string().optional(),
+  most: mostBytes,
+})
 
 export const hunkSelection = z
   .strictObject({
@@ -692,6 +701,9 @@ export const decideBody = z.strictObject({
   selection: hunkSelection,
   comment: z.string().max(100_000).optional().describe('why; for a rejection the agent can read it'),
   onConflict: onConflict.optional(),
+  choices: move.choices,
+  results: move.results.describe('for a rejection: files whose text somebody has made of both sides'),
+  sides: move.sides,
   dryRun: z.boolean().optional(),
 })
 export const decision = z

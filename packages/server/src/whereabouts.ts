@@ -79,8 +79,7 @@ export function ensureServerFolder(env: Env): string {
 }
 
 /**
- * Says where we are, unless a living server has said so already: then that one's whereabouts are the answer. A dead
- * one's are handed back first, so that pages which were open then can go on with what they know.
+ * Says where we are, unless a living server has said so already: then that one's whereabouts are the answer.
  */
 export async function claim(
   env: Env,

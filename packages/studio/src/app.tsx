@@ -1,5 +1,6 @@
 import type { Unturn } from '@unturn/client'
 import { always, useAsk } from './lib/ask.ts'
+import { useKey, useNewKey } from './lib/key.ts'
 import { usePlace } from './lib/place.ts'
 import { useTheme } from './lib/theme.ts'
 import { Failure } from './parts/failure.tsx'
@@ -8,11 +9,12 @@ import { Toasts } from './parts/toast.tsx'
 import { Workspace } from './views/workspace.tsx'
 import { WorkspaceList } from './views/workspace-list.tsx'
 
-export function App({ unturn }: { readonly unturn: Unturn | undefined }) {
+export function App({ unturn }: { readonly unturn: Unturn }) {
   useTheme()
+  const key = useKey()
   return (
     <>
-      {unturn === undefined ? <NoToken /> : <Chosen unturn={unturn} />}
+      {key === undefined ? <NoToken /> : <Chosen unturn={unturn} />}
       <Toasts />
     </>
   )
@@ -38,6 +40,7 @@ function Chosen({ unturn }: { readonly unturn: Unturn }) {
     (signal) => unturn.workspaces({ signal }),
     always,
   )
+  useNewKey(again)
   if (failure !== undefined && data === undefined)
     return (
       <main className="lone">

@@ -5,15 +5,18 @@ import { Unturn } from '@unturn/client'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
-import { takeToken } from './lib/address.ts'
+import { keyNow, takeKey } from './lib/key.ts'
 import { pressed } from './lib/keys.ts'
+import { Mishap } from './parts/mishap.tsx'
 
 const root = document.getElementById('studio')
 if (root === null) throw new Error('the page has no place for Studio')
-const token = takeToken()
+takeKey()
 addEventListener('keydown', pressed)
 createRoot(root).render(
   <StrictMode>
-    <App unturn={token === undefined ? undefined : new Unturn({ url: location.origin, token })} />
+    <Mishap what="This page">
+      <App unturn={new Unturn({ url: location.origin, token: keyNow })} />
+    </Mishap>
   </StrictMode>,
 )

@@ -11,6 +11,8 @@ export interface LoadOptions {
   readonly clients: number
   readonly agents: number
   readonly ms: number
+  /** The agents are done; what follows is the look at what came of it. */
+  readonly onWorked?: () => void
 }
 
 export interface LoadReport {
@@ -39,6 +41,7 @@ export async function load(options: LoadOptions): Promise<LoadReport> {
     Array.from({ length: options.agents }, (_, at) => work(client, options.dir, at, until)),
   )
   const seconds = (performance.now() - began) / 1_000
+  options.onWorked?.()
   const { eventId: last } = await client.status()
   for (const listener of listeners) await listener.upTo(last)
   for (const listener of listeners) await listener.stop()

@@ -1,9 +1,10 @@
 import type { Change, PastFile } from '@unturn/client'
-import { useEffect, useMemo } from 'react'
+import { type ReactNode, useEffect, useMemo } from 'react'
 import { never, useAsk } from '../lib/ask.ts'
 import { useStudio } from '../lib/studio.ts'
 import { size } from '../lib/words.ts'
 import { Path } from '../parts/small.tsx'
+import { wholeId } from './item-id.ts'
 
 const images: Readonly<Record<string, string>> = {
   avif: 'image/avif',
@@ -21,9 +22,13 @@ function typeOf(path: string): string | undefined {
   return images[path.slice(path.lastIndexOf('.') + 1).toLowerCase()]
 }
 
+export function isImage(path: string): boolean {
+  return typeOf(path) !== undefined
+}
+
 /** Worth showing as a whole: binary, or an image that happens to be text. */
 function isWhole(change: Change): boolean {
-  return change.binary || typeOf(change.path) !== undefined
+  return change.binary || isImage(change.path)
 }
 
 /** Paths of changes that are shown as a whole. */
@@ -36,60 +41,99 @@ interface Point {
   readonly session?: string | undefined
 }
 
+interface BinariesProps {
+  readonly changes: readonly Change[]
+  readonly point: Point
+  /** What stands at the right of a file's name. */
+  readonly beside?: (path: string) => ReactNode
+}
+
 /** Files that cannot be compared line by line: images side by side, of others what there is to say. */
-export function Binaries({ changes, point }: { readonly changes: readonly Change[]; readonly point: Point }) {
+export function Binaries({ changes, point, beside }: BinariesProps) {
+  const { workspace } = useStudio()
   const shown = [...new Map(changes.filter(isWhole).map((change) => [change.path, change])).values()]
   if (shown.length === 0) return null
+  const { at, session } = point
   return (
     <ul className="binaries">
-      {shown.map((change) => (
-        <li key={change.id}>
-          <Sides change={change} point={point} />
+      {shown.map(({ id, path, from = path, kind }) => (
+        <li key={id}>
+          <Sides
+            path={path}
+            from={from}
+            isNew={kind === 'add'}
+            isGone={kind === 'delete'}
+            version={at}
+            load={(side, signal) =>
+              workspace.file(
+                {
+                  path: side === 'before' ? from : path,
+                  at,
+                  side,
+                  ...(session === undefined ? {} : { session }),
+                },
+                { signal },
+              )
+            }
+            beside={beside?.(path)}
+          />
         </li>
       ))}
     </ul>
   )
 }
 
-function Sides({ change, point }: { readonly change: Change; readonly point: Point }) {
-  const { path, from = path, kind } = change
+type SideName = 'before' | 'after'
+
+interface SidesProps {
+  readonly path: string
+  readonly from?: string | undefined
+  readonly isNew: boolean
+  readonly isGone: boolean
+  /** Another one when the content may be another. */
+  readonly version: string
+  readonly load: (side: SideName, signal: AbortSignal) => Promise<PastFile>
+  readonly beside?: ReactNode
+  /** Below the sides. */
+  readonly children?: ReactNode
+}
+
+/** One file as a whole, before and after. */
+export function Sides({ path, from, isNew, isGone, version, load, beside, children }: SidesProps) {
   return (
-    <section aria-label={path}>
+    <section aria-label={path} id={wholeId(path)}>
       <div className="diff-header">
         <span className="grow cut">
-          <Path path={path} from={change.from} />
+          <Path path={path} from={from} />
         </span>
-        <span className="tag">{typeOf(path) === undefined ? 'binary' : 'image'}</span>
+        <span className="tag">{isImage(path) ? 'image' : 'binary'}</span>
+        {beside}
       </div>
       <div className="sides">
-        <Side title="Before" path={from} point={point} side="before" isThere={kind !== 'add'} />
-        <Side title="After" path={path} point={point} side="after" isThere={kind !== 'delete'} />
+        <Side
+          title="Before"
+          path={from ?? path}
+          side="before"
+          isThere={!isNew}
+          version={version}
+          load={load}
+        />
+        <Side title="After" path={path} side="after" isThere={!isGone} version={version} load={load} />
       </div>
+      {children}
     </section>
   )
 }
 
-interface SideProps {
+interface SideProps extends Pick<SidesProps, 'path' | 'version' | 'load'> {
   readonly title: string
-  readonly path: string
-  readonly point: Point
-  readonly side: 'before' | 'after'
+  readonly side: SideName
   readonly isThere: boolean
 }
 
-function Side({ title, path, point, side, isThere }: SideProps) {
-  const { workspace } = useStudio()
-  const key = isThere ? `${point.at} ${side} ${path}` : undefined
-  const { data, failure } = useAsk(
-    undefined,
-    key,
-    (signal) =>
-      workspace.file(
-        { path, at: point.at, side, ...(point.session === undefined ? {} : { session: point.session }) },
-        { signal },
-      ),
-    never,
-  )
+function Side({ title, path, side, isThere, version, load }: SideProps) {
+  const key = isThere ? `${version} ${side} ${path}` : undefined
+  const { data, failure } = useAsk(undefined, key, (signal) => load(side, signal), never)
   return (
     <figure className="side">
       <figcaption className="muted small">
@@ -97,7 +141,7 @@ function Side({ title, path, point, side, isThere }: SideProps) {
         {data === undefined ? '' : ` · ${size(data.size)}`}
       </figcaption>
       {isThere ? (
-        <SideContent file={data} failure={failure} path={path} />
+        <WholeContent file={data} failure={failure} path={path} />
       ) : (
         <p className="muted">The file was not there.</p>
       )}
@@ -111,7 +155,8 @@ interface ContentProps {
   readonly path: string
 }
 
-function SideContent({ file, failure, path }: ContentProps) {
+/** What can be shown of a file that is no text: the image that it is, or its fingerprint. */
+export function WholeContent({ file, failure, path }: ContentProps) {
   const url = useImage(file, path)
   if (failure !== undefined) return <p className="muted">{failure.message}</p>
   if (file === undefined) return <p className="muted">Loading …</p>

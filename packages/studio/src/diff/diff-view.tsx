@@ -1,14 +1,19 @@
 import './diff.css'
 import type { CodeViewItem, DiffLineAnnotation } from '@pierre/diffs'
 import { CodeView, type CodeViewHandle } from '@pierre/diffs/react'
-import { type ReactNode, type Ref, useMemo } from 'react'
+import { type ReactNode, type RefObject, useEffect, useMemo, useRef } from 'react'
 import { Path } from '../parts/small.tsx'
-import { itemId } from './item-id.ts'
+import { itemId, wholeId } from './item-id.ts'
 import { useDrawing } from './options.ts'
 import { type ParsedFile, parsed } from './parse.ts'
 import { DiffPool } from './pool.tsx'
 
 export type Mark<T> = DiffLineAnnotation<T>
+
+/** A file that somebody wants to see now; another object when he wants to see it again. */
+export interface ShownFile {
+  readonly path: string
+}
 
 export interface DiffViewProps<T> {
   readonly patch: string
@@ -22,16 +27,17 @@ export interface DiffViewProps<T> {
   readonly isClosed?: (path: string) => boolean
   readonly marks?: (path: string) => readonly Mark<T>[]
   readonly renderMark?: (mark: T) => ReactNode
-  readonly handle?: Ref<CodeViewHandle<T, undefined>>
+  readonly handle?: RefObject<CodeViewHandle<T, undefined> | null>
   /** Changes whenever marks or closed files do. */
   readonly version?: string
+  readonly shown?: ShownFile | undefined
 }
 
 let versions = 0
 
 /** A patch, file by file. Only what can be seen is drawn. */
 export function DiffView<T = undefined>(props: DiffViewProps<T>) {
-  const { patch, label, beside, above, without, isClosed, marks, renderMark, handle, version = '' } = props
+  const { patch, label, beside, above, without, isClosed, marks, renderMark, version = '' } = props
   const drawing = useDrawing()
   const files = useMemo(
     () => parsed(patch).filter(({ path, isBare }) => !(isBare && without?.has(path) === true)),
@@ -49,11 +55,20 @@ export function DiffView<T = undefined>(props: DiffViewProps<T>) {
       annotations: [...(marks?.(path) ?? [])],
     }))
   }, [files, version])
+  const own = useRef<CodeViewHandle<T, undefined>>(null)
+  const { handle = own, shown } = props
+  useEffect(() => {
+    if (shown === undefined) return
+    const at = files.findIndex(({ path }) => path === shown.path)
+    const file = files[at]
+    if (file === undefined) document.getElementById(wholeId(shown.path))?.scrollIntoView({ block: 'start' })
+    else handle.current?.scrollTo({ type: 'item', id: itemId(file.path, at), align: 'start' })
+  }, [shown, files, handle])
   const fileAt = useMemo(() => new Map(files.map((file, at) => [itemId(file.path, at), file])), [files])
   return (
     <DiffPool>
       <CodeView<T>
-        {...(handle === undefined ? {} : { ref: handle })}
+        ref={handle}
         className="diff"
         items={items}
         options={drawing}

@@ -22,7 +22,12 @@ export function FileView({
   const drawing = useDrawing()
   const items = useMemo(() => {
     versions += 1
-    const contents = text.split('\n').map(withoutReturn).join('\n')
+    // A line ending at the end of a file is no further line.
+    const contents = text
+      .replace(/\r?\n$/, '')
+      .split('\n')
+      .map(withoutReturn)
+      .join('\n')
     const file = { name: path, contents, lang: languageOf(path), cacheKey: `file-${versions}` }
     return [{ id: path, type: 'file' as const, file, version: versions }]
   }, [path, text])

@@ -2,3 +2,8 @@
 export function itemId(path: string, at: number): string {
   return `${at}:${path}`
 }
+
+/** The name of a file that is shown as a whole, above the others. */
+export function wholeId(path: string): string {
+  return `whole:${path}`
+}

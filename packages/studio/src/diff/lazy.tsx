@@ -1,6 +1,7 @@
 /** Diffs come in a file of their own: the history is on the screen before it is here. */
 
 import { lazy, Suspense } from 'react'
+import { Mishap } from '../parts/mishap.tsx'
 import type { DiffViewProps } from './diff-view.tsx'
 
 const DiffView = lazy(async () => ({ default: (await import('./diff-view.tsx')).DiffView }))
@@ -9,16 +10,20 @@ const FileView = lazy(async () => ({ default: (await import('./file-view.tsx')).
 export function Diff<T = undefined>(props: DiffViewProps<T>) {
   const View = DiffView as unknown as (props: DiffViewProps<T>) => React.JSX.Element
   return (
-    <Suspense fallback={<p className="wait">Loading …</p>}>
-      <View {...props} />
-    </Suspense>
+    <Mishap what="The difference">
+      <Suspense fallback={<p className="wait">Loading …</p>}>
+        <View {...props} />
+      </Suspense>
+    </Mishap>
   )
 }
 
 export function WholeFile(props: { readonly path: string; readonly text: string; readonly label: string }) {
   return (
-    <Suspense fallback={<p className="wait">Loading …</p>}>
-      <FileView {...props} />
-    </Suspense>
+    <Mishap what="The file">
+      <Suspense fallback={<p className="wait">Loading …</p>}>
+        <FileView {...props} />
+      </Suspense>
+    </Mishap>
   )
 }

@@ -10,17 +10,12 @@ export interface Place {
   readonly at: Readonly<Record<string, string>>
 }
 
-const tokenKey = 'unturn.token'
-
-/**
- * The token that whoever opened the page has put behind the `#`. It is taken out of the address at once, since an
- * address is copied, bookmarked and shown on screens; a reload in the same tab still has it.
- */
-export function takeToken(): string | undefined {
+/** The token that whoever opened the page has put behind the `#`. It is taken out of the address at once, since an
+ * address is copied, bookmarked and shown on screens. */
+export function takeTokenFromAddress(): string | undefined {
   const given = new URLSearchParams(location.hash.slice(1))
   const token = given.get('token')
-  if (token === null) return sessionStorage.getItem(tokenKey) ?? undefined
-  sessionStorage.setItem(tokenKey, token)
+  if (token === null) return undefined
   const workspace = given.get('workspace') ?? undefined
   history.replaceState(null, '', hashOf({ workspace, view: 'history', at: {} }))
   return token

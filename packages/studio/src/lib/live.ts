@@ -7,7 +7,7 @@ import {
   type WorkspaceClient,
 } from '@unturn/client'
 
-/** `refused`: trying again cannot help. */
+/** `refused`: trying again cannot help, unless the page is handed another key. */
 export type LiveState = ConnectionState | 'refused'
 type Hearer = (event: ServerEvent) => void
 
@@ -41,10 +41,16 @@ export class Live {
   async #listen(lastEventId: string, signal: AbortSignal): Promise<void> {
     const onState = (state: ConnectionState) => {
       // A try that is under way is still a loss, to whoever looks at it.
-      if (!(state === 'connecting' && this.#state === 'lost')) this.#enter(state)
+      const isTrying = state !== 'open' && (this.#state === 'lost' || this.#state === 'refused')
+      if (!isTrying) this.#enter(state)
     }
+    const onFailure = (error: unknown) => {
+      this.#refusal = error instanceof UnturnRequestError && error.status === 401 ? error : undefined
+      this.#enter(this.#refusal === undefined ? 'lost' : 'refused')
+    }
+    const how = { lastEventId, signal, onState, onFailure, longestWaitMs: 2_000 }
     try {
-      const events = this.#workspace.events({ lastEventId, signal, onState, longestWaitMs: 2_000 })
+      const events = this.#workspace.events(how)
       for await (const { event } of events) for (const hear of this.#hearers) hear(event)
     } catch (error) {
       if (signal.aborted) return

@@ -1,7 +1,7 @@
 import { useMarks } from '../lib/place.ts'
 
 /** On a narrow screen list and details stand behind each other. */
-export function BackToList() {
+export function BackToList({ to = 'Timeline' }: { readonly to?: string }) {
   const [, mark] = useMarks()
   return (
     <button
@@ -11,7 +11,7 @@ export function BackToList() {
         mark({ turn: undefined, step: undefined, op: undefined, past: undefined, file: undefined })
       }
     >
-      ‹ Timeline
+      ‹ {to}
     </button>
   )
 }

@@ -21,7 +21,7 @@ export function Connection() {
     return (
       <div className="connection bad" role="alert">
         {live.refusal?.code === 'unauthorized'
-          ? 'The server was started anew and has another key. Run "unturn studio" to open the page again.'
+          ? 'The server was started anew and has another key. Run "unturn studio" in a terminal: this page then goes on by itself.'
           : (live.refusal?.message ?? 'The server refuses this page.')}
       </div>
     )

@@ -43,7 +43,7 @@ function Blamed({ file }: { readonly file: string }) {
   return (
     <section className="blamed" aria-label={`Blame of ${file}`}>
       <div className="bar">
-        <BackToList />
+        <BackToList to="Files" />
         <span className="grow cut">
           <Path path={file} />
         </span>
@@ -124,7 +124,12 @@ function barOf({ by, agent }: BlameLine): string {
 function Who({ line, onJump }: { readonly line: BlameLine; readonly onJump: () => void }) {
   const { by, agent, prompt, at, turn } = line
   if (by === 'before') return <span className="muted">before the first capture</span>
-  if (by === 'user') return <Agent name="user" />
+  if (by === 'user')
+    return (
+      <button type="button" className="link blame-turn" onClick={onJump}>
+        <Agent name="user" /> {at === null ? null : <When at={at} />}
+      </button>
+    )
   if (turn === null) return <span className="muted">unturn</span>
   return (
     <button type="button" className="link blame-turn" title={prompt ?? ''} onClick={onJump}>

@@ -13,11 +13,22 @@ const groupings: readonly { readonly by: Preferences['groupBy']; readonly name: 
   { by: 'none', name: 'nothing' },
 ]
 
-export function ChangeFilters({ searchRef }: { readonly searchRef: RefObject<HTMLInputElement | null> }) {
+interface Props {
+  readonly searchRef: RefObject<HTMLInputElement | null>
+  /** Everybody whose changes have been listed. */
+  readonly actors: readonly string[]
+}
+
+export function ChangeFilters({ searchRef, actors }: Props) {
   const { status } = useStudio()
   const [marks, mark] = useMarks()
   const [{ groupBy }, change] = usePreferences()
-  const agents = [...new Set(status.sessions.map(({ agent }) => agent))]
+  // Several agents may have worked in one session, and a list that is narrowed to one of them no longer has the others.
+  const [met, meet] = useState<readonly string[]>([])
+  const agents = [...new Set([...met, ...status.sessions.map(({ agent }) => agent), ...actors])].filter(
+    (name) => name !== 'user' && name !== 'unturn',
+  )
+  if (agents.some((name) => !met.includes(name))) meet(agents)
   const session = status.sessions.find((one) => one.active)?.id
   const since = marks.since
   return (
@@ -57,6 +68,14 @@ export function ChangeFilters({ searchRef }: { readonly searchRef: RefObject<HTM
           type="datetime-local"
           value={since ?? ''}
           onChange={(event) => mark({ since: event.target.value || undefined }, 'replace')}
+        />
+      </label>
+      <label className="since">
+        <span className="muted">until</span>
+        <input
+          type="datetime-local"
+          value={marks.until ?? ''}
+          onChange={(event) => mark({ until: event.target.value || undefined }, 'replace')}
         />
       </label>
       {since === undefined ? null : (

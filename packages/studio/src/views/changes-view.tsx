@@ -13,6 +13,7 @@ import { Failure } from '../parts/failure.tsx'
 import { preview } from '../parts/preview.tsx'
 import { Agent, Empty, Lines, Path, Shown, When } from '../parts/small.tsx'
 import { ChangeFilters } from './change-filters.tsx'
+import { Teach } from './teach.tsx'
 
 /** All changes, narrowed and grouped as somebody likes, and the ways to take them back. */
 export function ChangesView() {
@@ -21,12 +22,16 @@ export function ChangesView() {
   const filters = useRef<HTMLInputElement>(null)
   const { changes, prompts, failure, isComplete, more, again } = useChanges(marks)
   const rows = useMemo(() => groupsOf(changes, groupBy), [changes, groupBy])
+  const actors = useMemo(() => [...new Set(changes.map(({ actor }) => actor))], [changes])
+  const isNarrowed = Object.values(marks).some((mark) => mark !== undefined)
   useKeys('Changes', [{ key: '/', does: 'search', run: () => filters.current?.focus() }])
   return (
     <div className="changes">
-      <ChangeFilters searchRef={filters} />
+      <ChangeFilters searchRef={filters} actors={actors} />
       {failure === undefined ? null : <Failure failure={failure} again={again} />}
-      {isComplete && changes.length === 0 ? (
+      {isComplete && changes.length === 0 && !isNarrowed ? (
+        <Teach />
+      ) : isComplete && changes.length === 0 ? (
         <Empty title="No change fits">
           <p className="muted">Take a filter away, or wait: changes appear here as they are made.</p>
         </Empty>

@@ -45,6 +45,7 @@ export function useDecide(session: string): Deciding {
       const decision = await workspace[word]({
         session,
         selection,
+        sides: true,
         ...(comment === undefined ? {} : { comment }),
       })
       if (decision.kind === 'conflicts') setContested({ ...wish, decision })

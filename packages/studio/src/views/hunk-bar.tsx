@@ -13,7 +13,7 @@ interface Props {
   readonly onComment: () => void
 }
 
-const kinds: Readonly<Record<ReviewHunk['kind'], string>> = {
+export const kindWords: Readonly<Record<ReviewHunk['kind'], string>> = {
   text: '',
   create: 'new file',
   delete: 'deleted',
@@ -42,9 +42,9 @@ export function HunkBar({ hunk, prompts, isCurrent, isSmall = false, onAccept, o
       <button type="button" className="quiet" onClick={onComment}>
         Reject with comment…
       </button>
-      {kinds[kind] === '' ? null : (
+      {kindWords[kind] === '' ? null : (
         <span className="tag">
-          {kinds[kind]}
+          {kindWords[kind]}
           {kind === 'mode' ? ` ${oldMode ?? ''} → ${newMode ?? ''}` : ''}
         </span>
       )}

@@ -1,3 +1,4 @@
+import { isImage, WholeContent } from '../diff/binary.tsx'
 import { WholeFile } from '../diff/lazy.tsx'
 import { never, useAsk } from '../lib/ask.ts'
 import type { Moment } from '../lib/moments.ts'
@@ -9,7 +10,7 @@ import { BackToList } from '../parts/back.tsx'
 import { Failure } from '../parts/failure.tsx'
 import { FileTree } from '../parts/file-tree.tsx'
 import { preview } from '../parts/preview.tsx'
-import { Shown, When } from '../parts/small.tsx'
+import { Path, Shown, When } from '../parts/small.tsx'
 
 interface Props {
   readonly moment: Moment
@@ -68,11 +69,14 @@ function PastFile({ path, point }: { readonly path: string; readonly point: Poin
   )
   if (failure !== undefined) return <Failure failure={failure} />
   if (data === undefined) return <p className="wait">Loading …</p>
-  if (data.text === undefined)
+  if (data.text === undefined || isImage(path))
     return (
-      <p className="wait">
-        {data.tooLarge ? 'Too large to be shown here' : 'A binary file'}: {size(data.size)}.
-      </p>
+      <section className="past-whole" aria-label={`${path} as it was`}>
+        <p className="muted">
+          <Path path={path} /> · {isImage(path) ? 'image' : 'binary'}, {size(data.size)}
+        </p>
+        <WholeContent file={data} failure={undefined} path={path} />
+      </section>
     )
   return <WholeFile path={path} text={data.text} label={`${path} as it was`} />
 }

@@ -1,6 +1,7 @@
 import type { ReviewFile } from '@unturn/client'
 import type { Viewed } from '../lib/viewed.ts'
 import { Lines, Path } from '../parts/small.tsx'
+import { kindWords } from './hunk-bar.tsx'
 
 interface Props {
   readonly files: readonly ReviewFile[]
@@ -34,7 +35,11 @@ export function ReviewFiles({ files, current, viewed, onShow, onAccept, onReject
                 >
                   <Path path={file.path} from={file.from} />
                 </button>
-                <Lines additions={file.additions} deletions={file.deletions} />
+                {file.additions + file.deletions > 0 ? (
+                  <Lines additions={file.additions} deletions={file.deletions} />
+                ) : (
+                  <span className="tag">{file.hunks.map(({ kind }) => kindWords[kind]).join(', ')}</span>
+                )}
               </div>
               <div className="review-file small">
                 <label className="check grow muted">

@@ -2,7 +2,8 @@ import './review.css'
 import type { CodeViewHandle } from '@pierre/diffs/react'
 import type { HunkSelection, Review, ReviewFile, ReviewHunk } from '@unturn/client'
 import { useEffect, useMemo, useRef, useState } from 'react'
-import { itemId } from '../diff/item-id.ts'
+import { isImage } from '../diff/binary.tsx'
+import { itemId, wholeId } from '../diff/item-id.ts'
 import { Diff } from '../diff/lazy.tsx'
 import { useAsk } from '../lib/ask.ts'
 import { useKeys } from '../lib/keys.ts'
@@ -19,6 +20,8 @@ import { Empty } from '../parts/small.tsx'
 import { useDecide } from './decide.tsx'
 import { HunkBar } from './hunk-bar.tsx'
 import { ReviewFiles, seenOf } from './review-files.tsx'
+import { Teach } from './teach.tsx'
+import { isWholeFile, WholeFiles } from './whole-files.tsx'
 
 const news = new Set([
   'change',
@@ -50,7 +53,7 @@ export function ReviewView() {
     },
     ({ type }) => news.has(type),
   )
-  if (session === undefined) return <Empty title="Nothing to review">No agent has worked here yet.</Empty>
+  if (session === undefined) return <Teach />
   if (failure !== undefined && data === undefined) return <Failure failure={failure} again={again} />
   if (data === undefined) return <p className="wait">Looking at the files …</p>
   return (
@@ -97,7 +100,7 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
     [review, turn],
   )
   const places = useMemo(
-    () => files.flatMap((file) => file.hunks.map((hunk): Place => ({ file, hunk }))),
+    () => inOrderOfScreen(files).flatMap((file) => file.hunks.map((hunk): Place => ({ file, hunk }))),
     [files],
   )
   const [chosen, setChosen] = useState<string>()
@@ -115,9 +118,12 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
   const show = (place: Place | undefined) => {
     if (place === undefined) return
     setChosen(place.hunk.id)
-    const id = itemId(place.file.path, files.indexOf(place.file))
+    const drawn = files.filter((file) => !isWholeFile(file))
+    const id = itemId(place.file.path, drawn.indexOf(place.file))
     const where = placeOf(place.hunk)
-    if (where === undefined) handle.current?.scrollTo({ type: 'item', id, align: 'start' })
+    if (isWholeFile(place.file))
+      document.getElementById(wholeId(place.file.path))?.scrollIntoView({ block: 'start' })
+    else if (where === undefined) handle.current?.scrollTo({ type: 'item', id, align: 'start' })
     else
       handle.current?.scrollTo({
         type: 'line',
@@ -164,6 +170,23 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
   }, [places])
 
   const patch = useMemo(() => files.map(patchOfFile).join(''), [files])
+  const withoutLines = useMemo(
+    () => new Set(files.filter((file) => isWholeFile(file)).map(({ path }) => path)),
+    [files],
+  )
+  const isAnyWhole = files.some((file) => isWholeFile(file) || isImage(file.path))
+  const hunkBar = (hunk: ReviewHunk, isSmall = false) => (
+    <HunkBar
+      key={hunk.id}
+      hunk={hunk}
+      prompts={prompts}
+      isSmall={isSmall}
+      isCurrent={hunk.id === current?.hunk.id}
+      onAccept={() => accept({ hunks: [hunk.id] })}
+      onReject={() => reject({ hunks: [hunk.id] })}
+      onComment={() => reject({ hunks: [hunk.id] }, 'comment')}
+    />
+  )
   return (
     <>
       <div className="bar review-bar">
@@ -227,38 +250,34 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
               .join(' ')}`}
             isClosed={isClosed}
             marks={(path) => (files.find((file) => file.path === path)?.hunks ?? []).flatMap(markOf)}
-            renderMark={(hunk) => (
-              <HunkBar
-                hunk={hunk}
-                prompts={prompts}
-                isCurrent={hunk.id === current?.hunk.id}
-                onAccept={() => accept({ hunks: [hunk.id] })}
-                onReject={() => reject({ hunks: [hunk.id] })}
-                onComment={() => reject({ hunks: [hunk.id] }, 'comment')}
-              />
-            )}
+            renderMark={(hunk) => hunkBar(hunk)}
+            without={withoutLines}
+            above={
+              isAnyWhole ? (
+                <WholeFiles
+                  session={session}
+                  files={files}
+                  isClosed={isClosed}
+                  renderHunk={(hunk) => hunkBar(hunk)}
+                />
+              ) : null
+            }
             beside={(path) => {
               const whole = (files.find((file) => file.path === path)?.hunks ?? []).filter(
                 (hunk) => placeOf(hunk) === undefined,
               )
-              return whole.map((hunk) => (
-                <HunkBar
-                  key={hunk.id}
-                  hunk={hunk}
-                  prompts={prompts}
-                  isSmall
-                  isCurrent={hunk.id === current?.hunk.id}
-                  onAccept={() => accept({ hunks: [hunk.id] })}
-                  onReject={() => reject({ hunks: [hunk.id] })}
-                  onComment={() => reject({ hunks: [hunk.id] }, 'comment')}
-                />
-              ))
+              return whole.map((hunk) => hunkBar(hunk, true))
             }}
           />
         </div>
       )}
     </>
   )
+}
+
+/** What is shown as a whole stands above the rest: the next hunk is the one below. */
+function inOrderOfScreen(files: readonly ReviewFile[]): readonly ReviewFile[] {
+  return [...files.filter(isWholeFile), ...files.filter((file) => !isWholeFile(file))]
 }
 
 function ofTurn(file: ReviewFile, turn: string): readonly ReviewFile[] {

@@ -1,6 +1,7 @@
 import type { Change, TurnDetail } from '@unturn/client'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { Binaries, wholePaths } from '../diff/binary.tsx'
+import type { ShownFile } from '../diff/diff-view.tsx'
 import { Diff } from '../diff/lazy.tsx'
 import { useAsk } from '../lib/ask.ts'
 import { useKeys } from '../lib/keys.ts'
@@ -36,6 +37,7 @@ function Known({ detail, step }: { readonly detail: TurnDetail; readonly step: s
   const changes = chosenStep?.changes ?? detail.changes
   const commands = detail.steps.filter(({ command }) => command !== null)
   const ways = waysOf(detail, chosenStep?.id)
+  const [shown, setShown] = useState<ShownFile>()
   useKeys('Turn', [
     { key: 'u', does: 'undo to here', run: ways.undo },
     { key: 'x', does: 'roll back only this', run: ways.rollback },
@@ -55,13 +57,7 @@ function Known({ detail, step }: { readonly detail: TurnDetail; readonly step: s
           {turn.head ? <span className="tag accent">now</span> : null}
           {turn.reverted ? <span className="tag">undone</span> : null}
         </div>
-        <h2 className="turn-prompt">
-          {turn.prompt === null || turn.prompt.trim() === '' ? (
-            <span className="muted">No prompt was recorded</span>
-          ) : (
-            <Shown text={turn.prompt} />
-          )}
-        </h2>
+        <Prompt prompt={turn.prompt ?? ''} />
         <div className="ways">
           <button type="button" disabled={turn.reverted} onClick={ways.undo}>
             Undo to here…
@@ -79,7 +75,7 @@ function Known({ detail, step }: { readonly detail: TurnDetail; readonly step: s
       </header>
       <div className="turn-body">
         <aside className="turn-aside">
-          <Files changes={changes} detail={detail} />
+          <Files changes={changes} detail={detail} onShow={setShown} />
           {chosenStep === undefined && commands.length > 0 ? (
             <section>
               <h3>{count(commands.length, 'command')}</h3>
@@ -111,9 +107,29 @@ function Known({ detail, step }: { readonly detail: TurnDetail; readonly step: s
           session={turn.session}
           changes={changes}
           isStep={chosenStep !== undefined}
+          shown={shown}
         />
       </div>
     </article>
+  )
+}
+
+/** Its first line is what the turn is called; the rest is there to read. */
+function Prompt({ prompt }: { readonly prompt: string }) {
+  const [first = '', ...rest] = prompt.trim().split('\n')
+  const more = rest.join('\n').trim()
+  return (
+    <>
+      <h2 className="turn-prompt">
+        {first === '' ? <span className="muted">No prompt was recorded</span> : <Shown text={first} />}
+      </h2>
+      {more === '' ? null : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what can be scrolled must be reachable by keys.
+        <section className="turn-prompt-more" tabIndex={0} aria-label="The rest of the prompt">
+          <Shown text={more} />
+        </section>
+      )}
+    </>
   )
 }
 
@@ -133,7 +149,13 @@ function waysOf({ turn }: TurnDetail, step: string | undefined) {
   }
 }
 
-function Files({ changes, detail }: { readonly changes: readonly Change[]; readonly detail: TurnDetail }) {
+interface FilesProps {
+  readonly changes: readonly Change[]
+  readonly detail: TurnDetail
+  readonly onShow: (file: ShownFile) => void
+}
+
+function Files({ changes, detail, onShow }: FilesProps) {
   const { turn } = detail
   return (
     <section>
@@ -146,9 +168,9 @@ function Files({ changes, detail }: { readonly changes: readonly Change[]; reado
       <ul className="files">
         {changes.map((change) => (
           <li key={change.id}>
-            <span className="grow cut">
+            <button type="button" className="link grow cut" onClick={() => onShow({ path: change.path })}>
               <Path path={change.path} from={change.from} />
-            </span>
+            </button>
             {change.certainty === 'exact' ? null : (
               <span className="tag" title={certainties[change.certainty]}>
                 {change.certainty}
@@ -195,9 +217,10 @@ interface ChangesProps {
   readonly session: string
   readonly changes: readonly Change[]
   readonly isStep: boolean
+  readonly shown: ShownFile | undefined
 }
 
-function Changes({ id, session, changes, isStep }: ChangesProps) {
+function Changes({ id, session, changes, isStep, shown }: ChangesProps) {
   const { workspace, live } = useStudio()
   const [{ whitespace }] = usePreferences()
   const [, mark] = useMarks()
@@ -210,6 +233,10 @@ function Changes({ id, session, changes, isStep }: ChangesProps) {
   )
   const whole = useMemo(() => wholePaths(changes), [changes])
   const stats = useMemo(() => new Map(changes.map((change) => [change.path, change])), [changes])
+  const beside = (path: string) => (
+    <Beside change={stats.get(path)} path={path} session={session} id={id} isStep={isStep} />
+  )
+  const binaries = <Binaries changes={changes} point={{ at: id, session }} beside={beside} />
   return (
     <div className="turn-diff">
       <div className="bar">
@@ -226,7 +253,7 @@ function Changes({ id, session, changes, isStep }: ChangesProps) {
       {data === undefined && failure === undefined ? <p className="wait">Loading …</p> : null}
       {data === undefined ? null : data.patch === '' ? (
         <>
-          <Binaries changes={changes} point={{ at: id, session }} />
+          {binaries}
           <p className="wait">
             {changes.length === 0
               ? 'It changed no files.'
@@ -240,10 +267,9 @@ function Changes({ id, session, changes, isStep }: ChangesProps) {
           patch={data.patch}
           label="What it changed"
           without={whole}
-          above={<Binaries changes={changes} point={{ at: id, session }} />}
-          beside={(path) => (
-            <Beside change={stats.get(path)} path={path} session={session} id={id} isStep={isStep} />
-          )}
+          above={binaries}
+          beside={beside}
+          shown={shown}
         />
       )}
     </div>

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState } from 'react'
 import type { View } from '../lib/address.ts'
 import { useAsk } from '../lib/ask.ts'
 import { Early } from '../lib/early.ts'
+import { useNewKey } from '../lib/key.ts'
 import { useKeys } from '../lib/keys.ts'
 import { Live } from '../lib/live.ts'
 import { goTo, usePlace } from '../lib/place.ts'
@@ -30,6 +31,7 @@ export function Workspace({ unturn, id, workspaces }: Props) {
   const workspace = useMemo(() => unturn.workspace(id), [unturn, id])
   const live = useMemo(() => new Live(workspace), [workspace])
   const { data: status, failure, again } = useAsk(live, id, (signal) => workspace.status({ signal }), isNews)
+  useNewKey(again)
   // Asked side by side: to wait for one before the other is asked would make the first sight of a long history later.
   const early = useMemo(() => new Early(workspace, live), [workspace, live])
   const from = status?.eventId

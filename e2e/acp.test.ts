@@ -92,33 +92,44 @@ test('[U240] every byte goes through as it came: lines that are no JSON, bytes t
   expect(code).toBe(7)
 })
 
-test('[U241] a turn is recorded; after an undo the next prompt, and only that one, carries a note behind the user’s words', async () => {
-  using project = new Project({ 'a.txt': 'one\n' })
-  const prompt = (id: number) =>
-    ask(id, 'session/prompt', { sessionId: 's1', prompt: [{ type: 'text', text: 'Go' }] })
-  await speak(project, writer, async (write, heard) => {
-    write(ask(1, 'session/new', { cwd: project.dir, mcpServers: [] }))
-    await until(() => heard().includes('sessionId'))
-    write(prompt(2))
-    await until(() => heard().includes('end_turn'))
-    expect(project.read('made.txt')).toBe('[{"type":"text","text":"Go"}]')
-    await until(() => project.ask('log', '--all').turns[0]?.status === 'ok')
-    expect(project.ask('log', '--all').turns).toMatchObject([
-      { agent: 'tester', session: 's1', prompt: 'Go' },
-    ])
-    project.ask('undo')
-    expect(project.files()).toEqual({ 'a.txt': 'one\n' })
-    write(prompt(3))
-    await until(() => heard().split('end_turn').length === 3)
-    expect(JSON.parse(project.read('made.txt'))).toEqual([
-      { type: 'text', text: 'Go' },
-      { type: 'text', text: expect.stringContaining('took back 1 turn of yours') },
-    ])
-    write(prompt(4))
-    await until(() => heard().split('end_turn').length === 4)
-    expect(project.read('made.txt')).toBe('[{"type":"text","text":"Go"}]')
-  })
-})
+test.each([
+  ['by itself', { UNTURN_HOOK_BACKGROUND: '0' }],
+  ['by an attendant', { UNTURN_HOOK_BACKGROUND: '1', UNTURN_HOOK_IDLE_MS: '3000' }],
+] as const)(
+  '[U241] a turn is recorded %s; after an undo the next prompt, and only that one, carries a note behind the user’s words',
+  async (_, env) => {
+    using project = new Project({ 'a.txt': 'one\n' })
+    const prompt = (id: number) =>
+      ask(id, 'session/prompt', { sessionId: 's1', prompt: [{ type: 'text', text: 'Go' }] })
+    await speak(
+      project,
+      writer,
+      async (write, heard) => {
+        write(ask(1, 'session/new', { cwd: project.dir, mcpServers: [] }))
+        await until(() => heard().includes('sessionId'))
+        write(prompt(2))
+        await until(() => heard().includes('end_turn'))
+        expect(project.read('made.txt')).toBe('[{"type":"text","text":"Go"}]')
+        await until(() => project.ask('log', '--all').turns[0]?.status === 'ok')
+        expect(project.ask('log', '--all').turns).toMatchObject([
+          { agent: 'tester', session: 's1', prompt: 'Go' },
+        ])
+        project.ask('undo')
+        expect(project.files()).toEqual({ 'a.txt': 'one\n' })
+        write(prompt(3))
+        await until(() => heard().split('end_turn').length === 3)
+        expect(JSON.parse(project.read('made.txt'))).toEqual([
+          { type: 'text', text: 'Go' },
+          { type: 'text', text: expect.stringContaining('took back 1 turn of yours') },
+        ])
+        write(prompt(4))
+        await until(() => heard().split('end_turn').length === 4)
+        expect(project.read('made.txt')).toBe('[{"type":"text","text":"Go"}]')
+      },
+      env,
+    )
+  },
+)
 
 test('[U242] where nothing can be recorded the conversation goes on, and a program that is not there is said to be missing', async () => {
   using project = new Project({ 'a.txt': 'one\n' })

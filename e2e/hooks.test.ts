@@ -136,58 +136,89 @@ function attendantOf(project: Project): number | undefined {
   return line === undefined ? undefined : Number(line.trim().split(' ')[0])
 }
 
-test('[U203] an attendant answers for the hooks; killed, replaced by an upgrade or gone, nothing is lost', async () => {
-  using project = new Project({ 'a.txt': 'one\n' })
-  const entry = join(project.base, 'dist', 'unturn.js')
-  cpSync(dirname(command), dirname(entry), { recursive: true })
-  writeFileSync(join(project.base, 'package.json'), '{"type":"module"}')
-  const tell = (event: string, fields: object = {}) => {
-    const payload = {
-      session_id: 'chat',
-      cwd: project.dir,
-      hook_event_name: event,
-      prompt_id: 'p1',
-      ...fields,
+const ways = {
+  Node: (entry: string) => [node, entry] as const,
+  'a shell': (entry: string) => ['/bin/bash', join(dirname(entry), 'unturn-hook.sh'), node, entry] as const,
+}
+
+test.each(Object.entries(ways))(
+  '[U203] an attendant answers for the hooks, started by %s; killed, replaced by an upgrade or gone, nothing is lost',
+  async (_, wayOf) => {
+    using project = new Project({ 'a.txt': 'one\n' })
+    const entry = join(project.base, 'dist', 'unturn.js')
+    const [program, ...words] = wayOf(entry)
+    cpSync(dirname(command), dirname(entry), { recursive: true })
+    writeFileSync(join(project.base, 'package.json'), '{"type":"module"}')
+    const tell = (event: string, fields: object = {}) => {
+      const payload = {
+        session_id: 'chat',
+        cwd: project.dir,
+        hook_event_name: event,
+        prompt_id: 'p1',
+        ...fields,
+      }
+      const ran = spawnSync(program, [...words, 'hook', 'claude-code', event], {
+        env: { ...project.env, ...attended },
+        input: JSON.stringify(payload),
+        encoding: 'utf8',
+      })
+      expect([ran.status, ran.stderr]).toEqual([0, ''])
+      return ran.stdout
     }
-    const ran = spawnSync(node, [entry, 'hook', 'claude-code', event], {
-      env: { ...project.env, ...attended },
-      input: JSON.stringify(payload),
+    const socket = join(project.base, 'store/agents/hook.sock')
+    const step = (id: string, text: string) => {
+      const write = call(id, 'Write', { file_path: project.pathOf('a.txt') })
+      tell('PreToolUse', write)
+      project.write({ 'a.txt': text })
+      tell('PostToolUse', write)
+    }
+    tell('UserPromptSubmit', { prompt: 'Go' })
+    await until(() => existsSync(socket))
+    const first = attendantOf(project)
+    expect(first).toBeGreaterThan(1)
+    step('c1', 'two\n')
+    process.kill(first ?? 0, 'SIGKILL')
+    await until(() => attendantOf(project) === undefined)
+    step('c2', 'three\n')
+    await until(() => attendantOf(project) !== undefined)
+    utimesSync(entry, new Date(), new Date())
+    step('c3', 'four\n')
+    tell('Stop')
+    const [turn] = project.ask('log', '--all').turns
+    expect(turn).toMatchObject({ prompt: 'Go', status: 'ok' })
+    // One that was killed before it could end the step leaves it to be ended with the turn.
+    const operations: readonly { kind: string; step?: string }[] = project.ask('log', '--ops').operations
+    const steps = operations.filter(({ kind }) => kind === 'step').map(({ step }) => step)
+    expect(new Set(steps).size).toBe(3)
+    expect(project.ask('undo').files).toMatchObject([{ path: 'a.txt' }])
+    expect(project.read('a.txt')).toBe('one\n')
+    expect(tell('UserPromptSubmit', { prompt: 'Next', prompt_id: 'p2' })).toContain('took back 1 turn')
+    expect(tell('UserPromptSubmit', { prompt: 'More', prompt_id: 'p3' })).toBe('')
+    await until(() => attendantOf(project) === undefined)
+    expect(existsSync(socket)).toBe(false)
+  },
+)
+
+test('[U204] a hook whose attendant does not answer ends with 0, prints nothing, and its event is recorded later', () => {
+  using project = new Project({ 'a.txt': 'one\n' })
+  hook(project, 'SessionStart', { source: 'startup' })
+  const desk = join(project.base, 'store/agents')
+  mkdirSync(join(desk, 'calls'), { recursive: true })
+  execFileSync('mkfifo', [join(desk, 'hook.in')])
+  writeFileSync(join(desk, 'hook.pid'), `${process.pid}\n`) // alive, but nobody's attendant
+  const payload = { session_id: 'chat', cwd: project.dir, prompt_id: 'p1', prompt: 'Go' }
+  const [program, ...words] = ways['a shell'](command)
+  const { status, stdout, stderr } = spawnSync(
+    program,
+    [...words, 'hook', 'claude-code', 'UserPromptSubmit'],
+    {
+      env: { ...project.env, UNTURN_HOOK_BACKGROUND: '1', UNTURN_HOOK_BUDGET_MS: '500' },
+      input: JSON.stringify({ ...payload, hook_event_name: 'UserPromptSubmit' }),
       encoding: 'utf8',
-    })
-    expect([ran.status, ran.stderr]).toEqual([0, ''])
-    return ran.stdout
-  }
-  const socket = join(project.base, 'store/agents/hook.sock')
-  const step = (id: string, text: string) => {
-    const write = call(id, 'Write', { file_path: project.pathOf('a.txt') })
-    tell('PreToolUse', write)
-    project.write({ 'a.txt': text })
-    tell('PostToolUse', write)
-  }
-  tell('UserPromptSubmit', { prompt: 'Go' })
-  await until(() => existsSync(socket))
-  const first = attendantOf(project)
-  expect(first).toBeGreaterThan(1)
-  step('c1', 'two\n')
-  process.kill(first ?? 0, 'SIGKILL')
-  await until(() => attendantOf(project) === undefined)
-  step('c2', 'three\n')
-  await until(() => attendantOf(project) !== undefined)
-  utimesSync(entry, new Date(), new Date())
-  step('c3', 'four\n')
-  tell('Stop')
-  const [turn] = project.ask('log', '--all').turns
-  expect(turn).toMatchObject({ prompt: 'Go', status: 'ok' })
-  // One that was killed before it could end the step leaves it to be ended with the turn.
-  const operations: readonly { kind: string; step?: string }[] = project.ask('log', '--ops').operations
-  const steps = operations.filter(({ kind }) => kind === 'step').map(({ step }) => step)
-  expect(new Set(steps).size).toBe(3)
-  expect(project.ask('undo').files).toMatchObject([{ path: 'a.txt' }])
-  expect(project.read('a.txt')).toBe('one\n')
-  expect(tell('UserPromptSubmit', { prompt: 'Next', prompt_id: 'p2' })).toContain('took back 1 turn')
-  expect(tell('UserPromptSubmit', { prompt: 'More', prompt_id: 'p3' })).toBe('')
-  await until(() => attendantOf(project) === undefined)
-  expect(existsSync(socket)).toBe(false)
+    },
+  )
+  expect([status, stdout, stderr]).toEqual([0, '', ''])
+  expect(project.ask('log', '--all').turns).toMatchObject([{ prompt: 'Go', status: 'open' }])
 })
 
 // ---- init --------------------------------------------------------------------------------------------------------------
@@ -281,6 +312,51 @@ test('[U210] init renews hooks that name another Node, in their place', () => {
   expect(project.ask('doctor').agents[1].problems.join()).toContain('/gone/bin/node')
   expect(project.unturn(['init', 'codex', '--yes']).code).toBe(0)
   expect(homeText(project, '.codex/hooks.json')).toBe(written)
+})
+
+test('[U215] with --http, tool calls of Claude Code are told to the attendant over HTTP; without the secret nobody is heard', async () => {
+  using project = new Project({ 'a.txt': 'one\n' })
+  writeHome(project, '.claude/settings.json', settings)
+  const init = (...args: string[]) => project.unturn(['init', 'claude-code', '--yes', ...args])
+  expect(init().code).toBe(0)
+  expect(init('--http').code).toBe(0)
+  const { hooks } = JSON.parse(
+    homeText(project, '.claude/settings.json').replace(/\/\/ .*|,(?=\s*[}\]])/g, ''),
+  )
+  const { url } = hooks.PreToolUse[0].hooks[0]
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/unturn-hook\/[0-9a-f]{48}\/claude-code\/PreToolUse$/)
+  expect([hooks.PreToolUse.length, hooks.Stop.length]).toEqual([1, 2])
+  expect(hooks.UserPromptSubmit[0].hooks[0].command).toContain('hook claude-code UserPromptSubmit')
+
+  hook(project, 'UserPromptSubmit', { prompt: 'Go' }, { ...attended, UNTURN_HOOK_IDLE_MS: '8000' })
+  const post = async (address: string, event: string, headers = {}) => {
+    const fields = call('c1', 'Write', { file_path: project.pathOf('a.txt') })
+    const body = JSON.stringify({
+      session_id: 'chat',
+      cwd: project.dir,
+      hook_event_name: event,
+      prompt_id: 'p1',
+      ...fields,
+    })
+    const answer = await fetch(address, { method: 'POST', body, headers }).catch(() => undefined)
+    return [answer?.status, await answer?.text()]
+  }
+  const end = Date.now() + 20_000
+  while ((await post(url.replace(/[0-9a-f]{48}/, 'abc'), 'PreToolUse'))[0] !== 404)
+    if (Date.now() > end) throw new Error('nobody listens')
+  expect(await post(url, 'PreToolUse')).toEqual([200, ''])
+  project.write({ 'a.txt': 'two\n' })
+  expect(await post(url.replace('PreToolUse', 'PostToolUse'), 'PostToolUse')).toEqual([200, ''])
+  expect(await post(url.replace('claude-code', 'nobody'), 'PreToolUse')).toEqual([404, ''])
+  expect((await fetch(url).catch(() => undefined))?.status).toBe(404)
+  hook(project, 'Stop', {}, attended)
+  expect(project.ask('log', '--all', '--changes').changes).toMatchObject([
+    { path: 'a.txt', certainty: 'exact' },
+  ])
+
+  expect(init('--remove').code).toBe(0)
+  expect(homeText(project, '.claude/settings.json')).toBe(settings)
+  process.kill(Number(readFileSync(join(project.base, 'store/agents/hook.pid'), 'utf8')), 'SIGTERM')
 })
 
 test('[U212] settings that cannot be read, a plugin of somebody else’s, a second place: left alone, with the reason', () => {

@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { crc32, deflateSync } from 'node:zlib'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -39,10 +40,13 @@ describe.skipIf(executable === undefined)('Studio in a browser', () => {
 
   const place = (files: Files = start) => new Place(built, browser, files).open()
 
-  test('[D100] [D101] [D103] turns, steps and edits of the user appear as they are made, undone ones are greyed and counted, and a new turn branches off', async () => {
+  test('[D100] [D101] [D103] [D125] turns, steps and edits of the user appear as they are made, undone ones are greyed and counted, and a new turn branches off', async () => {
     await using s = await place()
+    mkdirSync(join(s.env.HOME, '.claude'))
     const page = await s.page()
     await page.getByRole('heading', { name: 'No agent has worked here yet' }).waitFor()
+    const agents = page.getByRole('region', { name: 'Agents' })
+    await agents.getByText('unturn init claude-code').waitFor()
     expect(await page.getByText('unturn init', { exact: true }).count()).toBe(1)
 
     await s.turn('Sum up in one line', [
@@ -187,6 +191,46 @@ describe.skipIf(executable === undefined)('Studio in a browser', () => {
     expect(s.complaints).toEqual([])
   })
 
+  test('[D124] [D105] pending images stand side by side, and each contested file has a choice of its own and shows its base', async () => {
+    await using s = await place({ 'logo.png': png(12), 'a.txt': 'one\n', 'b.txt': 'one\n', 'z.txt': 'z\n' })
+    const bytes = new Uint8Array([0, 7, 7])
+    await s.turn('Shout', [
+      {
+        files: { 'logo.png': png(200), 'new.bin': bytes, 'a.txt': 'ONE\n', 'b.txt': 'ONE\n', 'z.txt': 'Z\n' },
+      },
+    ])
+    await s.edit({ 'a.txt': 'ONE, mine\n', 'b.txt': 'ONE, mine too\n' })
+    const page = await s.page({}, 'Review')
+    const status = page.getByRole('status').filter({ hasText: 'pending' })
+    await status.getByText('5 hunks').waitFor()
+    await expect
+      .poll(() => page.evaluate("[...document.querySelectorAll('.side img')].map((one) => one.naturalWidth)"))
+      .toEqual([8, 8])
+    await page.getByRole('region', { name: 'new.bin' }).getByText('After · 3 bytes').waitFor()
+    const logo = page.getByRole('region', { name: 'logo.png' })
+    await logo.getByRole('button', { name: /^Accept/ }).click()
+    await status.getByText('4 hunks').waitFor()
+    await logo.waitFor({ state: 'detached' })
+
+    await page.getByRole('button', { name: 'Reject all' }).click()
+    const dialog = page.getByRole('dialog')
+    const [a, b] = ['a.txt', 'b.txt'].map((name) => dialog.getByRole('group', { name }))
+    expect((await a?.getByLabel(/^Base:/).textContent())?.trim()).toBe('ONE')
+    await a?.getByRole('radio', { name: /Take the old one/ }).check()
+    const go = dialog.getByRole('button', { name: 'Reject', exact: true })
+    expect(await go.isDisabled()).toBe(true)
+    await b?.getByRole('radio', { name: /Keep yours/ }).check()
+    await dialog.getByText('What would be written').waitFor()
+    expect(s.read('a.txt')).toBe('ONE, mine\n')
+    await go.click()
+    await page.getByText(/^Rejected: 3 hunks/).waitFor()
+    expect([s.read('a.txt'), s.read('b.txt'), s.read('z.txt')]).toEqual(['one\n', 'ONE, mine too\n', 'z\n'])
+    expect(s.read('new.bin')).toBe(null)
+    await page.getByRole('region', { name: 'Messages' }).getByRole('button', { name: 'Undo' }).last().click()
+    await expect.poll(() => s.read('a.txt')).toBe('ONE, mine\n')
+    expect(s.complaints).toEqual([])
+  })
+
   test('[D108] [D109] [D110] [D112] past files, all changes, blame and the store are there to look at, and looking changes nothing', async () => {
     await using s = await place()
     await s.turn('Sum up', [{ files: { 'src/cart.js': cart.after } }])
@@ -226,19 +270,29 @@ describe.skipIf(executable === undefined)('Studio in a browser', () => {
     expect(s.complaints).toEqual([])
   })
 
-  test('[D111] the page says that the server is gone, and is up to date again once it is back', async () => {
+  test('[D111] [D123] the page says that the server is gone, what to do once another one is there, and goes on by itself when that was done', async () => {
     await using s = await place()
     await s.turn('First', [{ files: { 'a.txt': 'a\n' } }])
     const page = await s.page()
-    await rowOf(page, 'First').waitFor()
+    await rowOf(page, 'First').click()
+    await page.locator('diffs-container').first().waitFor()
     await page.getByText('live', { exact: true }).waitFor()
     await s.killServer()
     await page.getByText('The connection to the server is lost.').waitFor()
     await s.turn('While nobody listened', [{ files: { 'b.txt': 'b\n' } }])
     await s.startServer()
+    const alert = page.getByRole('alert').filter({ hasText: 'unturn studio' })
+    await alert.waitFor()
+    expect(await rowOf(page, 'While nobody listened').count()).toBe(0)
+    const opened = await s.pageIn(page.context())
+    await rowOf(opened, 'While nobody listened').waitFor()
+    await opened.close()
     await rowOf(page, 'While nobody listened').waitFor()
-    await page.getByText('The connection to the server is lost.').waitFor({ state: 'detached' })
+    await alert.waitFor({ state: 'detached' })
+    await page.getByRole('heading', { name: 'First' }).waitFor()
     await s.turn('And on', [{ files: { 'c.txt': 'c\n' } }])
+    await rowOf(page, 'And on').waitFor()
+    await page.reload()
     await rowOf(page, 'And on').waitFor()
   })
 
@@ -249,13 +303,16 @@ describe.skipIf(executable === undefined)('Studio in a browser', () => {
     expect(page.url()).not.toContain(s.token)
     await page.reload()
     await rowOf(page, 'First').waitFor()
-    const bare = await page.context().browser()?.newPage()
-    await bare?.goto(s.url)
-    await bare?.getByText('unturn studio', { exact: true }).waitFor()
-    await bare?.goto(`${s.url}/#token=old`)
-    await bare?.reload()
-    await bare?.getByText('Run "unturn studio" to open the page').waitFor()
-    await bare?.close()
+    const another = await page.context().browser()?.newContext()
+    const bare = await another?.newPage()
+    if (another === undefined || bare === undefined) throw new Error('the browser is gone')
+    await bare.goto(s.url)
+    await bare.getByText('unturn studio', { exact: true }).waitFor()
+    await bare.goto(`${s.url}/#token=old`)
+    await bare.reload()
+    await bare.getByText('Run "unturn studio" to open the page').waitFor()
+    await rowOf(await s.pageIn(another), 'First').waitFor()
+    await rowOf(bare, 'First').waitFor()
   })
 
   test('[D114] [D115] images stand side by side, what would hide is visible, and whitespace, split and unified can be switched', async () => {
@@ -283,7 +340,12 @@ describe.skipIf(executable === undefined)('Studio in a browser', () => {
     await expect
       .poll(() => page.evaluate("[...document.querySelectorAll('.side img')].map((one) => one.naturalWidth)"))
       .toEqual([8, 8])
-    await page.getByRole('region', { name: 'data.bin' }).getByText('Before · 3 bytes').waitFor()
+    const data = page.getByRole('region', { name: 'data.bin' })
+    await data.getByText('Before · 3 bytes').waitFor()
+    await data.getByRole('button', { name: 'Roll back…' }).click()
+    await page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'data.bin' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     const columns = () =>
       page
         .locator('diffs-container')

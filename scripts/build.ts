@@ -1,7 +1,7 @@
 /** Builds what is published: one bundle for the command, one for the library, the library's types, and the page. */
 
 import { execFileSync } from 'node:child_process'
-import { chmodSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, copyFileSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -119,6 +119,8 @@ await build({
   plugins: [loadedWhenUsed],
 })
 chmodSync(join(cli, 'dist/unturn.js'), 0o755)
+// Windows has no pipes with names in its file system, and starts Node.
+copyFileSync(join(cli, 'src/unturn-hook.sh'), join(cli, 'dist/unturn-hook.sh'))
 
 await build({
   ...common,

@@ -6,16 +6,16 @@
  *   npm run compare -- --small   only the small one, and only to the screen
  */
 
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { claudeCode } from '../e2e/agents/claude-code.ts'
+import { rewindFiles, rewindingClaude } from '../e2e/agents/claude-rewind.ts'
 import type { Driver } from '../e2e/agents/driver.ts'
 import { askOpencode, opencodeWith } from '../e2e/agents/opencode.ts'
 import { install, pinned } from '../e2e/agents/pinned.ts'
-import { Place, running } from '../e2e/agents/place.ts'
+import { Place } from '../e2e/agents/place.ts'
 
 // ---- the scene ---------------------------------------------------------------------------------------------------------
 
@@ -161,30 +161,12 @@ function byOpencode(title: string, indexes: boolean): Contender {
   }
 }
 
-const checkpointing = { CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING: 'true' }
-
 /** Without a terminal it rewinds by a process of its own. There is no way back from a rewind. */
 const byClaude: Contender = {
   title: 'Claude Code’s rewind',
-  driver: { ...claudeCode, env: (place) => ({ ...claudeCode.env(place), ...checkpointing }) },
+  driver: rewindingClaude,
   isUnturn: false,
-  undo: async (place, { session }) => {
-    const args = ['-p', '--resume', session, '--rewind-files', firstMessage(place, session)]
-    const { code, output } = await running(place.spawnAgent(args), 300_000).ended
-    if (code !== 0) throw new Error(`the rewind ended with ${code}: ${output}`)
-  },
-}
-
-/** The id of the user's message, which only the transcript has. */
-function firstMessage(place: Place, session: string): string {
-  const projects = join(place.home, '.claude', 'projects')
-  for (const name of readdirSync(projects)) {
-    const path = join(projects, name, `${session}.jsonl`)
-    const entries = readFileSync(path, 'utf8').trim().split('\n')
-    for (const entry of entries.map((line) => JSON.parse(line)))
-      if (entry.type === 'user' && entry.isSidechain !== true) return entry.uuid
-  }
-  throw new Error('the transcript has no message of the user')
+  undo: (place, { session }) => rewindFiles(place, session, 300_000),
 }
 
 const contenders: readonly Contender[] = [
@@ -326,7 +308,7 @@ ${[small, large]
 
 ## What this does not show
 
-- OpenCode's revert is a request to its running server; Unturn's undo is a command, and the time has the start of its process in it. Claude Code's rewind can be driven without a terminal only as a process of its own (\`claude -p --resume ID --rewind-files MESSAGE\`, with ${Object.keys(checkpointing)[0]} set): its time is mostly the start of that process. \`/rewind\` in its terminal was not driven.
+- OpenCode's revert is a request to its running server; Unturn's undo is a command, and the time has the start of its process in it. Claude Code's rewind can be driven without a terminal only as a process of its own (\`claude -p --resume ID --rewind-files MESSAGE\`, with CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING set): its time is mostly the start of that process. \`/rewind\` in its terminal was not driven.
 - Unturn ran without its server here (UNTURN_SERVER=0): each hook looks at all files by itself, which is what makes the turn longer in the large repository.
 - OpenCode's revert also takes the conversation back, and so can Claude Code's in its terminal. Unturn leaves the conversation as it is, and tells the agent with the next prompt what was taken back.
 - Unturn captures an ignored file only where a tool names it, where it was captured before, or where it is protected; \`.env*\` is by default. Any other ignored file that a shell command changes stays as the command left it, and is not listed above.

@@ -352,6 +352,31 @@ describe.skipIf(!isInstalled)(title, () => {
   )
 
   test.runIf(agent === 'claude-code')(
+    '[A314] with init --http the tool calls of Claude Code come over HTTP, and are exact',
+    async () => {
+      const attended = { UNTURN_HOOK_BACKGROUND: '1', UNTURN_HOOK_IDLE_MS: '20000' }
+      const withAttendant = { ...driver, env: (place: Place) => ({ ...driver.env(place), ...attended }) }
+      await using place = await Place.open(withAttendant, { 'a.txt': 'one\n' })
+      expect(place.unturn(['init', 'claude-code', '--http', '--yes']).code).toBe(0)
+      const desk = join(place.base, 'store/agents')
+      place.scene('first', [{ do: 'shell', command: waitFor(join(desk, 'hook.pid')) }])
+      const { session } = await place.play('first')
+      place.scene(
+        'http',
+        [{ do: 'read', path: 'a.txt' }],
+        [{ do: 'edit', path: 'a.txt', old: 'one', new: 'ONE' }],
+        [{ do: 'shell', command: 'echo shell > shell.txt' }],
+      )
+      const turn = await place.play('http', session)
+      const changes = place.changesOf(turn).map(({ path, certainty }) => `${path} ${certainty}`)
+      expect(changes.sort()).toEqual(['a.txt exact', 'shell.txt inferred'])
+      expect(healthOf(place).fired.PostToolUse).toMatchObject({ outcome: 'delivered' })
+      place.ask('undo')
+      expect(place.files()).toEqual({ 'a.txt': 'one\n' })
+    },
+  )
+
+  test.runIf(agent === 'claude-code')(
     '[A312] the own rewind of Claude Code, from the command line, is a turn of its own; an edit of the user beside it stays the user’s',
     async () => {
       await using place = await Place.open(rewindingClaude, { 'a.txt': 'one\n', 'mine.txt': 'mine\n' })

@@ -14,9 +14,9 @@ export const rewindingClaude: Driver = {
 }
 
 /** Back to before the first message. */
-export async function rewindFiles(place: Place, session: string): Promise<void> {
+export async function rewindFiles(place: Place, session: string, withinMs = 60_000): Promise<void> {
   const args = ['-p', '--resume', session, '--rewind-files', firstMessage(place, session)]
-  const { code, output } = await running(place.spawnAgent(args)).ended
+  const { code, output } = await running(place.spawnAgent(args), withinMs).ended
   if (code !== 0) throw new Error(`the rewind ended with ${code}: ${output}`)
 }
 

@@ -12,7 +12,7 @@ import { findProgramFolder, pinnedAgents } from './pinned.ts'
 const nowhere = 'http://127.0.0.1:9'
 
 export class Place extends Project implements AsyncDisposable {
-  readonly driver: Driver
+  driver: Driver
   readonly model: ModelServer
   readonly #scenes: Map<string, readonly Reply[]>
   readonly #started = new Set<ChildProcess>()
@@ -83,13 +83,24 @@ export class Place extends Project implements AsyncDisposable {
 
   /** The turn of a scene. OpenCode does not wait for what it tells about the end of a turn; so we do. */
   async turnOf(scene: string, output = ''): Promise<Json> {
-    const until = Date.now() + 40_000
+    const until = Date.now() + 80_000
     for (;;) {
       const turn = this.turns().find(({ prompt }) => prompt?.includes(`scene:${scene}`))
       if (turn !== undefined && turn.status !== 'open') return turn
       if (Date.now() > until)
         throw new Error(`no turn of ${scene} that has ended: ${JSON.stringify(this.turns())} ${output}`)
       await new Promise((next) => setTimeout(next, 300))
+    }
+  }
+
+  /** The same with another agent in the same folder. */
+  by<T>(driver: Driver, work: () => T): T {
+    const own = this.driver
+    this.driver = driver
+    try {
+      return work()
+    } finally {
+      this.driver = own
     }
   }
 

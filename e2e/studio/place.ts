@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openWorkspace, type Workspace, workspaceId } from '@unturn/core'
 import { build } from 'esbuild'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { buildStudio } from '../../scripts/build-studio.ts'
 import { node } from '../support.ts'
 
@@ -41,6 +41,7 @@ export async function buildBoth(): Promise<string> {
     alias: {
       '@unturn/core': join(repository, 'packages/core/src/index.ts'),
       '@unturn/server': join(repository, 'packages/server/src/index.ts'),
+      '@unturn/agents': join(repository, 'packages/agents/src/index.ts'),
     },
     external: ['@parcel/watcher'],
     define: { UNTURN_VERSION: '"0.0.0-test"' },
@@ -61,7 +62,7 @@ export class Place implements AsyncDisposable {
     TZ: 'UTC',
     LC_ALL: 'C.UTF-8',
   }
-  readonly token = randomBytes(32).toString('base64url')
+  #token = ''
   readonly #built: string
   readonly #browser: Browser
   #server: ChildProcess | undefined
@@ -98,13 +99,19 @@ export class Place implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** On the same port as before, with the same token. */
+  /** Of the server that runs now. */
+  get token(): string {
+    return this.#token
+  }
+
+  /** On the same port as before, with another token: as it is when one was killed. */
   async startServer(): Promise<void> {
+    this.#token = randomBytes(32).toString('base64url')
     const server = spawn(node, [join(this.#built, 'server.js')], {
       env: {
         ...this.env,
         STUDIO_PORT: String(this.#port),
-        STUDIO_TOKEN: this.token,
+        STUDIO_TOKEN: this.#token,
         STUDIO_FOLDER: join(this.#built, 'page'),
       },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -167,6 +174,11 @@ export class Place implements AsyncDisposable {
 
   async page(options: BrowserContextOptions = {}, view = ''): Promise<Page> {
     const context = await this.#browser.newContext({ viewport: { width: 1360, height: 820 }, ...options })
+    return this.pageIn(context, view)
+  }
+
+  /** One more tab of the same browser: what "unturn studio" opens. */
+  async pageIn(context: BrowserContext, view = ''): Promise<Page> {
     const page = await context.newPage()
     page.setDefaultTimeout(20_000)
     page.on('request', (request) => {

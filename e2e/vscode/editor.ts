@@ -32,9 +32,6 @@ import { findEditor } from './pinned.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 
-/** As a part of `npm test`: one test of each kind. `npm run test:vscode` runs them all. */
-export const isQuick = process.env.UNTURN_VSCODE_QUICK === '1'
-
 export interface EditorOptions {
   /** Settings of the user's. */
   readonly settings?: Readonly<Record<string, unknown>>
@@ -109,16 +106,17 @@ export class Editor implements AsyncDisposable {
   async openFolder(
     project: Project,
     agent: Agent,
-    { viewport, workspaceFile }: OpenOptions = {},
+    { viewport, workspaceFile, below = '' }: OpenOptions = {},
   ): Promise<Desk> {
     const context = await this.browser.newContext({ viewport: viewport ?? { width: 1360, height: 860 } })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     const page = await context.newPage()
     page.setDefaultTimeout(20_000)
-    const place = workspaceFile === undefined ? `folder=${project.dir}` : `workspace=${workspaceFile}`
+    const folder = join(project.dir, below)
+    const place = workspaceFile === undefined ? `folder=${folder}` : `workspace=${workspaceFile}`
     await page.goto(`http://127.0.0.1:${this.port}/?${place}`, { waitUntil: 'domcontentloaded' })
     await page.locator('.monaco-workbench').waitFor()
-    const port = await this.#driverOf(project.dir)
+    const port = await this.#driverOf(folder)
     return new Desk(project, agent, page, port, this.#secret)
   }
 
@@ -154,6 +152,8 @@ export interface OpenOptions {
   readonly viewport?: { readonly width: number; readonly height: number }
   /** Before the window opens. */
   readonly prepare?: (agent: Agent, project: Project) => void | Promise<void>
+  /** A folder of the project, opened alone. */
+  readonly below?: string
   /** A `.code-workspace` file instead of the project's folder; the project must be one of its folders. */
   readonly workspaceFile?: string
 }

@@ -1,3 +1,5 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Desk, Editor, eventually } from './editor.ts'
 import { answer, choose, offered, toast } from './screen.ts'
@@ -30,7 +32,13 @@ async function open(): Promise<Desk> {
   return desk
 }
 
-const text = (desk: Desk) => desk.host((api) => api.window.activeTextEditor?.document.getText())
+/** What the editor has, saved or not; whichever document is in front. */
+const text = (desk: Desk) =>
+  desk.host((api) =>
+    api.workspace.textDocuments
+      .find(({ uri }) => uri.scheme === 'file' && uri.path.endsWith('/list.txt'))
+      ?.getText(),
+  )
 
 function setText(desk: Desk, typed: string): Promise<unknown> {
   return desk.host(async (api, wanted: string) => {
@@ -172,4 +180,37 @@ test('[X262] where both have changed the same lines the merge is made by hand, a
     () => project.read('list.txt'),
     (now) => now === result,
   )
+})
+
+test('[X263] unsaved text that an editor had in its hands when it ended is found again', async () => {
+  await using desk = await open()
+  const { project, agent } = desk
+  await setText(desk, `mine\n${agents}`)
+  await agent.turn('Shout more', { 'list.txt': agents.replace('five', 'FIVE') })
+  await eventually(
+    async () => {
+      await desk.run('unturn.dirty.merge')
+      return text(desk)
+    },
+    (now) => now === `mine\n${agents.replace('five', 'FIVE')}`,
+  )
+  const storages = join(editor.base, 'data/User/workspaceStorage')
+  const own = readdirSync(storages, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('unturn.unturn-vscode/unsaved'),
+  )
+  // The copy of the merge that went well is gone. This is one that did not get that far.
+  expect(own.flatMap((name) => readdirSync(join(storages, name)))).toEqual([])
+  for (const name of own) {
+    mkdirSync(join(storages, name, 'abc'))
+    writeFileSync(join(storages, name, 'abc/list.txt'), 'never saved\n')
+  }
+
+  await desk.page.close()
+  const again = await editor.openFolder(project, agent)
+  await answer(again.page, 'unsaved text of list.txt. The text was kept.', 'Open')
+  await eventually(
+    () => again.host((api) => api.workspace.textDocuments.map((document) => document.getText())),
+    (texts) => texts.includes('never saved\n'),
+  )
+  await again.page.close()
 })

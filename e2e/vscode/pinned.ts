@@ -94,13 +94,18 @@ function run(
     child.on('error', (error) => resolve(error.message))
     child.on('close', (code) => {
       clearTimeout(timer)
-      resolve(code === 0 ? undefined : lastLine(said) || `${program} ended with ${code}`)
+      resolve(code === 0 ? undefined : reasonIn(said) || `${program} ended with ${code}`)
     })
   })
 }
 
-function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1)?.slice(0, 300) ?? ''
+/** The line that says why; npm's last one says only where its log is. */
+function reasonIn(text: string): string {
+  const lines = text
+    .trim()
+    .split('\n')
+    .filter((line) => !line.includes('complete log of this run'))
+  return (lines.find((line) => /reason|failed|ENOSPC| 40\d /.test(line)) ?? lines.at(-1) ?? '').slice(0, 300)
 }
 
 // `npm run` tells its child where the repository is, and an npm in there would install into it. The editor's own

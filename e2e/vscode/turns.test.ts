@@ -1,6 +1,6 @@
 import type { Locator } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Desk, Editor, eventually, isQuick } from './editor.ts'
+import { type Desk, Editor, eventually } from './editor.ts'
 import { answer, choose, leave, offered, press, row, rowsOf, statusBar, toast } from './screen.ts'
 
 let editor: Editor
@@ -123,50 +123,47 @@ test('[X100] [X101] [X102] [X103] [X104] [X105] turns appear as they are made, u
   expect(project.read('README.md')).toContain('Boutique')
 })
 
-test.skipIf(isQuick)(
-  '[X102] [X103] [X107] [X116] roll back takes one turn out and keeps later work, also what is not saved yet',
-  async () => {
-    await using desk = await editor.open(start, {
-      prepare: async (agent) => {
-        await agent.turn('Rename the shop', { 'README.md': start['README.md'].replace('# Shop', '# Store') })
-        await agent.turn('Shorter', { 'cart.py': shorter })
-      },
-    })
-    const { page, project } = desk
-    await desk.run('unturn.turns.focus')
-    await row(page, /Rename the shop/).waitFor()
-    await desk.openFile('README.md')
-    await desk.host(async (api) => {
-      const editor = api.window.activeTextEditor
-      await editor?.edit((edit) => edit.insert(new api.Position(5, 0), 'Typed, not saved.\n'))
-    })
-    await press(page, /Rename the shop/, 'Roll Back Only This …')
-    const list = await offered(page, 'Roll Back Only This Turn')
-    expect(list.join('\n')).toMatch(/README.md.*has edits that are not saved/)
-    await desk.shot('rollback-dirty')
-    await choose(page, 'Save 1 open file first')
-    await eventually(
-      () => offered(page, 'Roll Back Only This Turn'),
-      (rows) => rows.some((text) => /README.md.*merged: later edits are kept/.test(text)),
-    )
-    await choose(page, 'Look at the changes first')
-    await page.getByRole('tab', { name: /Planned: Roll Back Only This Turn/ }).waitFor()
-    await page.locator('.multiDiffEditor').getByText('# Shop').first().waitFor()
-    await desk.shot('rollback-look')
-    expect(project.read('README.md')).toContain('# Store')
-    await answer(page, 'nothing has been changed yet', 'Back to the List')
-    await offered(page, 'Roll Back Only This Turn')
-    await choose(page, 'Look at the changes first')
-    await page.getByRole('button', { name: 'Do What Is Planned' }).click()
-    await toast(page, 'Rolled back: 1 file.').waitFor()
-    expect(project.files()).toEqual({
-      'README.md': `${start['README.md']}Typed, not saved.\n`,
-      'cart.py': shorter,
-    })
-  },
-)
+test('[X102] [X103] [X107] [X116] roll back takes one turn out and keeps later work, also what is not saved yet', async () => {
+  await using desk = await editor.open(start, {
+    prepare: async (agent) => {
+      await agent.turn('Rename the shop', { 'README.md': start['README.md'].replace('# Shop', '# Store') })
+      await agent.turn('Shorter', { 'cart.py': shorter })
+    },
+  })
+  const { page, project } = desk
+  await desk.run('unturn.turns.focus')
+  await row(page, /Rename the shop/).waitFor()
+  await desk.openFile('README.md')
+  await desk.host(async (api) => {
+    const editor = api.window.activeTextEditor
+    await editor?.edit((edit) => edit.insert(new api.Position(5, 0), 'Typed, not saved.\n'))
+  })
+  await press(page, /Rename the shop/, 'Roll Back Only This …')
+  const list = await offered(page, 'Roll Back Only This Turn')
+  expect(list.join('\n')).toMatch(/README.md.*has edits that are not saved/)
+  await desk.shot('rollback-dirty')
+  await choose(page, 'Save 1 open file first')
+  await eventually(
+    () => offered(page, 'Roll Back Only This Turn'),
+    (rows) => rows.some((text) => /README.md.*merged: later edits are kept/.test(text)),
+  )
+  await choose(page, 'Look at the changes first')
+  await page.getByRole('tab', { name: /Planned: Roll Back Only This Turn/ }).waitFor()
+  await page.locator('.multiDiffEditor').getByText('# Shop').first().waitFor()
+  await desk.shot('rollback-look')
+  expect(project.read('README.md')).toContain('# Store')
+  await answer(page, 'nothing has been changed yet', 'Back to the List')
+  await offered(page, 'Roll Back Only This Turn')
+  await choose(page, 'Look at the changes first')
+  await page.getByRole('button', { name: 'Do What Is Planned' }).click()
+  await toast(page, 'Rolled back: 1 file.').waitFor()
+  expect(project.files()).toEqual({
+    'README.md': `${start['README.md']}Typed, not saved.\n`,
+    'cart.py': shorter,
+  })
+})
 
-test.skipIf(isQuick)('[X106] while a turn is running, undo waits for its end, or goes ahead', async () => {
+test('[X106] while a turn is running, undo waits for its end, or goes ahead', async () => {
   await using desk = await editor.open(start, {
     prepare: async (agent) => {
       await agent.turn('Shorter', { 'cart.py': shorter })
@@ -205,7 +202,7 @@ test.skipIf(isQuick)('[X106] while a turn is running, undo waits for its end, or
   await leave(page)
 })
 
-test.skipIf(isQuick)('[X115] a conflict changes nothing before somebody has chosen', async () => {
+test('[X115] a conflict changes nothing before somebody has chosen', async () => {
   await using desk = await editor.open(start, {
     prepare: async (agent) => {
       await agent.turn('Rename the shop', {

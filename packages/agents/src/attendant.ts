@@ -9,7 +9,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { bytesPath, isFailure, StoreLock, type Workspace } from '@unturn/core'
+import { bytesPath, isFailure, type OpenOptions, StoreLock, type Workspace } from '@unturn/core'
 import { earOf } from './adapters.ts'
 import { CallBox, type Posted } from './call-box.ts'
 import { Deliverer } from './deliver.ts'
@@ -20,7 +20,7 @@ import { adoptCalls, type HookCall, hear } from './hear.ts'
 import { HttpBox, type HttpCall } from './http-box.ts'
 import { readHttpPlace } from './http-place.ts'
 import { sessionsWithEndedJobs } from './memory.ts'
-import { fieldsOf, text } from './payload.ts'
+import { fieldsOf, optional, text } from './payload.ts'
 import { noteFailed } from './trace.ts'
 import { whoCalls } from './who.ts'
 
@@ -48,6 +48,8 @@ export interface AttendOptions {
   readonly agentAbove: (parent: string) => string | undefined
   readonly idleMs: number
   readonly afterTurn?: (workspace: Workspace) => void
+  /** Somebody who watches the files, where there is one. */
+  readonly watch?: OpenOptions['watch']
 }
 
 const patienceMs = 3_500
@@ -130,11 +132,11 @@ class Attendant {
   }
 
   #newDeliverer(): Deliverer {
-    const { env, afterTurn } = this.#options
+    const { env, afterTurn, watch } = this.#options
     return new Deliverer({
       desk: deskFolder(env),
       env,
-      open: { env, patienceMs },
+      open: { env, patienceMs, ...optional('watch', watch) },
       ...(afterTurn === undefined ? {} : { afterTurn }),
     })
   }
@@ -198,8 +200,7 @@ class Attendant {
     const env = { ...call.env, UNTURN_AGENT_PID: agentAbove(call.parent) }
     const asked = { installedFor: call.agent, event: call.event, payload: call.payload, env }
     const answered = this.#hear(asked, (answer, after) => {
-      call.answer(answer)
-      after?.()
+      if (call.answer(answer)) after?.()
     })
     answered.catch(() => call.answer(undefined)) // the hook does it by itself then
   }
@@ -210,13 +211,16 @@ class Attendant {
     // When a call has ended the agent goes on at once. Whatever it does next waits behind this in the queue.
     const isBrief = first?.kind === 'step-ended' && !isAnswered(agent)
     if (isBrief) answer('')
-    const heard = await this.#inTurn(first?.session ?? '', () => this.#delivered(call))
+    const arrivedMs = Date.now()
+    const heard = await this.#inTurn(first?.session ?? '', () =>
+      this.#delivered(call, Date.now() - arrivedMs > patienceMs),
+    )
     if (!isBrief) answer(heard.answer, () => heard.told())
   }
 
-  async #delivered(call: HookCall): ReturnType<typeof hear> {
+  async #delivered(call: HookCall, isLate: boolean): ReturnType<typeof hear> {
     const { env } = this.#options
-    const options = { desk: deskFolder(env), env, budgetMs: patienceMs, deliverer: this.#deliverer }
+    const options = { desk: deskFolder(env), env, budgetMs: patienceMs, deliverer: this.#deliverer, isLate }
     const heard = await hear(call, options)
     // A store may have been moved, removed or mended behind our back. The next event opens it anew.
     if (heard.outcome === 'spooled' || heard.outcome === 'failed') {

@@ -34,8 +34,8 @@ export interface BoxedCall {
 }
 
 export interface Posted extends BoxedCall {
-  /** Undefined: the caller is to do it by himself. */
-  readonly answer: (text: string | undefined) => void
+  /** Undefined: the caller is to do it by himself. False: he did not wait any longer. */
+  readonly answer: (text: string | undefined) => boolean
 }
 
 const callsFolder = 'calls'
@@ -81,27 +81,35 @@ export class CallBox {
     const call = readCall(this.#desk, name)
     let isAnswered = false
     const answer = (text: string | undefined) => {
-      if (isAnswered) return
+      if (isAnswered) return false
       isAnswered = true
-      this.#answer(name, text)
+      return this.#answer(name, text)
     }
     if (call === undefined) answer(undefined)
     else this.#onCall({ ...call, answer })
   }
 
   // The caller holds its pipe open, so nobody waits here; one that has gone has left a pipe that nobody reads.
-  #answer(name: string, text: string | undefined): void {
+  #answer(name: string, text: string | undefined): boolean {
     const path = join(this.#desk, callsFolder, name)
-    try {
-      const fd = openSync(`${path}.out`, constants.O_WRONLY | constants.O_NONBLOCK)
-      writeSync(fd, text === undefined ? 'no\n' : `ok${text === '' ? '' : ` ${text}`}\n`)
-      closeSync(fd)
-    } catch {
-      // it did not wait any longer
-    }
-    rmSync(`${path}.out`, { force: true })
-    if (text === undefined) return // its payload is still needed
-    removeCall(this.#desk, name)
+    const isHeard = writeQuietly(
+      `${path}.out`,
+      text === undefined ? 'no\n' : `ok${text === '' ? '' : ` ${text}`}\n`,
+    )
+    if (text !== undefined) removeCall(this.#desk, name)
+    else rmSync(`${path}.out`, { force: true }) // its payload is still needed
+    return isHeard
+  }
+}
+
+function writeQuietly(pipe: string, text: string): boolean {
+  try {
+    const fd = openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK)
+    writeSync(fd, text)
+    closeSync(fd)
+    return true
+  } catch {
+    return false
   }
 }
 

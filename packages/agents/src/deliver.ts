@@ -29,7 +29,15 @@ import {
 import { canBeTold } from './adapters.ts'
 import { touchedPaths } from './apply-patch.ts'
 import { hasReadBackups } from './claude-code/rewind.ts'
-import type { AgentEvent, Call, Environment, EventKind, Teller, Wrote } from './events.ts'
+import {
+  type AgentEvent,
+  type AgentName,
+  type Call,
+  type Environment,
+  type EventKind,
+  findAgent,
+  type Wrote,
+} from './events.ts'
 import { filesWrittenBy, findJobs, isRunning, type Job, type Process } from './jobs.ts'
 import {
   type Background,
@@ -560,8 +568,9 @@ class Delivery {
   }
 
   #jobsOf(turn: TurnMemory): readonly Process[] {
-    const { agent, session, home } = this.#memory
-    const marks = jobMarks[agent]?.(session, home ?? '/') ?? []
+    const { session, home } = this.#memory
+    const agent = findAgent(this.#agent)
+    const marks = agent === undefined ? [] : (jobMarks[agent]?.(session, home ?? '/') ?? [])
     return this.#late || turn.beganMs === undefined ? [] : findJobs(marks, turn.beganMs, this.#now)
   }
 
@@ -630,7 +639,7 @@ class Delivery {
 }
 
 /** What each agent gives to the commands that it starts, as far as it was seen. */
-const jobMarks: Partial<Readonly<Record<Teller, (session: string, home: string) => readonly Job[]>>> = {
+const jobMarks: Partial<Readonly<Record<AgentName, (session: string, home: string) => readonly Job[]>>> = {
   'claude-code': (session) => [{ mark: `CLAUDE_CODE_SESSION_ID=${session}` }],
   codex: (session) => [{ mark: `CODEX_THREAD_ID=${session}` }],
   opencode: (session) => [{ mark: `UNTURN_AGENT_SESSION=${session}` }],

@@ -154,7 +154,7 @@ function unstartable(agent: AgentName, machine: Machine, scope: Scope): readonly
     [...text.matchAll(/(?:"|'|\s)(\/[^"'\s\\]+)/g)].map((match) => match[1] ?? ''),
   )
   const gone = [...new Set(named)].filter(
-    (path) => /unturn[^/]*\.js$|\/node[^/]*$/.test(path) && !existsSync(path),
+    (path) => /unturn[^/]*\.(js|sh)$|\/node[^/]*$/.test(path) && !existsSync(path),
   )
   return gone.map(
     (path) => `The hooks start ${path}, which is not there any more. Renew them: unturn init ${agent}`,

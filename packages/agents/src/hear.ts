@@ -31,6 +31,8 @@ export interface HearOptions {
   readonly afterTurn?: DeliverOptions['afterTurn']
   /** Somebody who watches the files, where there is one. */
   readonly watch?: OpenOptions['watch']
+  /** The caller has given up waiting: what it wanted to be seen beforehand may have happened meanwhile. */
+  readonly isLate?: boolean
   /** One that stays open over many calls. Nobody waits longer than he may for it, so there is no need to give up. */
   readonly deliverer?: Deliverer
 }
@@ -49,7 +51,8 @@ export async function hear(call: HookCall, options: HearOptions): Promise<Answer
   const event = call.event ?? 'unknown'
   const fired = { agent, event, startedMs: now(), pid: process.pid }
   const ear = earOf(agent)
-  const trying = quietly(() => noteFired(options.desk, fired))
+  // The attendant notes only the end: the agent waits for each note, and what it dies of is left in its letter box.
+  const trying = options.deliverer !== undefined || quietly(() => noteFired(options.desk, fired))
   const answered = await answering(ear.parse(call.event, call.payload, call.env), agent, event, options)
   if (trying) quietly(() => noteFired(options.desk, { ...fired, endedMs: now(), outcome: answered.outcome }))
   return answered
@@ -143,7 +146,7 @@ async function deliverBy(
   deliverer: Deliverer,
   session: string,
   events: readonly AgentEvent[],
-  { desk, budgetMs }: HearOptions,
+  { desk, budgetMs, isLate = false }: HearOptions,
 ): Promise<{ readonly notice?: string; readonly told: () => void }> {
   for (const other of waitingSessions(desk)) {
     if (other === session) continue
@@ -153,7 +156,7 @@ async function deliverBy(
   return await withSessionLock(desk, session, budgetMs, async () => {
     await drain(desk, session, deliverer)
     let last: { readonly notice?: string; readonly told: () => void } = { told: () => {} }
-    for (const event of events) last = await deliverer.deliver(event, { late: false })
+    for (const event of events) last = await deliverer.deliver(event, { late: isLate })
     return last
   })
 }

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { attend, catchUp, deskFolder, findTeller, hear, readHttpPlace } from '@unturn/agents'
 import { agentAbove, type Call, print, stampOf } from './hook.ts'
 import { startGcIfDue } from './housekeeping.ts'
+import { ServerHints } from './server-hints.ts'
 
 export async function answerAlone(
   { agent, event, payload, env: told, untilMs }: Call,
@@ -14,7 +15,13 @@ export async function answerAlone(
   if (installedFor === undefined) return
   const answered = await hear(
     { installedFor, event, payload, env: told },
-    { desk: deskFolder(env), env, budgetMs: untilMs - performance.now(), afterTurn: startGcIfDue },
+    {
+      desk: deskFolder(env),
+      env,
+      budgetMs: untilMs - performance.now(),
+      afterTurn: startGcIfDue,
+      watch: new ServerHints(env).watch,
+    },
   )
   await print(answered.answer)
   try {
@@ -51,12 +58,17 @@ const idleWithHttpMs = 12 * 60 * 60_000
 
 export async function attendAgents(env: NodeJS.ProcessEnv, stamp: string): Promise<void> {
   const wanted = Number(env.UNTURN_HOOK_IDLE_MS)
+  const hints = new ServerHints(env)
   await attend({
     env,
     stamp,
     stampOf,
     agentAbove,
     idleMs: wanted > 0 ? wanted : readHttpPlace(deskFolder(env)) === undefined ? idleMs : idleWithHttpMs,
-    afterTurn: startGcIfDue,
+    watch: hints.watch,
+    afterTurn: (workspace) => {
+      startGcIfDue(workspace)
+      hints.startServerIfSlow(workspace)
+    },
   })
 }

@@ -6,7 +6,7 @@
  * This file is all that is loaded while there is an attendant. Everything else comes with hook-alone.ts.
  */
 
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import type { Environment, Replied } from '@unturn/agents'
 import { attendantPlace } from './attendant-place.ts'
@@ -157,8 +157,11 @@ function stampOfThis(): string {
 }
 
 export function stampOf(node: string, entry: string): string {
+  const stat = statSync(entry, { throwIfNoEntry: false })
+  // The same command under two names, one of them a link, is the same Unturn: else they would end each other's attendant.
+  const real = stat === undefined ? entry : realpathSync(entry)
   // Whole milliseconds: our plugin asks another runtime for the time, which rounds its own way.
-  return `${node} ${entry} ${Math.trunc(statSync(entry, { throwIfNoEntry: false })?.mtimeMs ?? 0)}`
+  return `${node} ${real} ${Math.trunc(stat?.mtimeMs ?? 0)}`
 }
 
 export function print(answer: string): Promise<void> {

@@ -15,6 +15,7 @@ import { type EventOptions, type LiveEvent, liveEvents } from './events.ts'
 import { UnturnRequestError } from './failure.ts'
 
 export type {
+  AgentList,
   Blame,
   BlameLine,
   Change,
@@ -345,6 +346,11 @@ export class WorkspaceClient {
 
   unpin(session: string, options?: RequestOptions): Answer<'unpin'> {
     return this.#post(`/sessions/${segment(session)}/unpin`, {}, options)
+  }
+
+  /** Are the hooks of agents installed, may they run, and have they been heard. */
+  agents(options?: RequestOptions): Answer<'listAgents'> {
+    return this.#get('/agents', {}, options)
   }
 
   gc(body: Body<'gc'> = {}, options?: RequestOptions): Answer<'gc'> {

@@ -74,6 +74,8 @@ export interface Call<Name extends RouteName> {
 
 export interface ServerFacts {
   readonly info: () => wire.ServerInfo
+  /** The agents that could work in a folder. */
+  readonly agents: (folder: string) => wire.AgentList | Promise<wire.AgentList>
   readonly stop: () => void
 }
 
@@ -212,7 +214,9 @@ export function handlersOf(workspaces: Workspaces, server: ServerFacts): Handler
     readPending: async (call) => readPending(await current(call), call.query),
     lookReview: async (call) => {
       const held = await current(call)
-      return readReview(held, sessionIn(held.workspace, call.body.session), {}, {})
+      const { session, files, turns, agents } = call.body
+      const narrow = given({ file: files, turn: turns, agent: agents })
+      return readReview(held, sessionIn(held.workspace, session), {}, narrow)
     },
     accept: async (call) => decide(await current(call), 'accept', call.body),
     reject: async (call) => decide(await current(call), 'reject', call.body),
@@ -228,11 +232,14 @@ export function handlersOf(workspaces: Workspaces, server: ServerFacts): Handler
     },
     gc: async (call) => {
       const { workspace } = await current(call)
-      const { dryRun, ...limits } = call.body
+      const { dryRun, ifDue, ...limits } = call.body
+      if (ifDue === true && !workspace.isGcDue)
+        return { dryRun: dryRun === true, dropped: [], userOperations: 0 }
       return dryRun === true
         ? plannedGcAnswer(await workspace.planGc(given(limits)))
         : gcAnswer(await workspace.gc(given(limits)))
     },
+    listAgents: async (call) => server.agents((await workspaces.open(call.params.workspace)).root),
     purge: async (call) => {
       const { workspace } = await current(call)
       const paths = call.body.paths.map((path) => pathIn(workspace, path))

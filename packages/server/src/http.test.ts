@@ -17,7 +17,12 @@ async function failure(work: Promise<unknown>): Promise<UnturnRequestError> {
 }
 
 test('[V100] every route answers as its schema says, and the client reaches each of them', async () => {
-  await using s = await served({ 'a.txt': 'one\n', 'keep/k.txt': 'k\n' })
+  const health = { agent: 'a', title: 'A', found: true, installed: null, trusted: 'unknown' } as const
+  const agents = { agents: [{ ...health, lastHeard: null, problems: ['None.'] }], waitingEvents: 2 }
+  await using s = await served(
+    { 'a.txt': 'one\n', 'keep/k.txt': 'k\n' },
+    { agents: (folder) => (folder === s.dir ? agents : { agents: [], waitingEvents: 0 }) },
+  )
   const { client, unturn } = s
   await unturn.server()
   expect((await unturn.workspaces()).map(({ id, name }) => [id, name])).toEqual([[s.id, 'project']])
@@ -72,6 +77,8 @@ test('[V100] every route answers as its schema says, and the client reaches each
   const offered = await client.propose({ turn: first.turn, path: 'p.txt', content: 'offered\n' })
   expect((await client.review()).proposals.map(({ id }) => id)).toEqual([offered.proposal])
   expect((await client.lookReview()).pending).toBe(3)
+  expect((await client.lookReview({ files: ['b.txt'], turns: [first.turn] })).pending).toBe(1)
+  expect((await client.pendingFile({ path: 'a.txt', side: 'before' })).text).toBe('one\n')
   expect((await client.accept({ selection: { files: ['a.txt'] } })).pending).toBe(2)
   expect((await client.reject({ selection: { proposals: [offered.proposal] } })).pending).toBe(1)
   await client.undo()
@@ -81,7 +88,9 @@ test('[V100] every route answers as its schema says, and the client reaches each
   expect((await client.store()).sessions[0]).toMatchObject({ session: 'chat-1', pinned: true })
   expect((await client.unpin('chat-1')).pinned).toBe(false)
   expect((await client.gc({ dryRun: true })).dropped).toEqual([])
+  expect(await client.gc({ ifDue: true })).toEqual({ dryRun: false, dropped: [], userOperations: 0 })
   expect((await client.gc()).dryRun).toBe(false)
+  expect(await client.agents()).toEqual(agents)
   expect((await client.purge(['mine.txt'])).versions).toBe(1)
   expect(await client.doctor()).toEqual({ ok: true, findings: [] })
 

@@ -8,3 +8,4 @@ export {
   startServer,
 } from './main.ts'
 export { openApi } from './openapi.ts'
+export type { AgentList } from './schemas.ts'

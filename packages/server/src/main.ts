@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import { isAlive } from './ask.ts'
 import type { RingLimits } from './events.ts'
-import { given } from './handlers.ts'
+import { given, type ServerFacts } from './handlers.ts'
 import { type App, createApp } from './http.ts'
 import { Idle } from './idle.ts'
 import { newToken, type Transport } from './security.ts'
@@ -35,6 +35,8 @@ export interface ServerOptions {
   readonly ring?: Partial<RingLimits>
   readonly watch?: WatchOptions | 'off'
   readonly token?: string
+  /** The agents that could work in a folder; the server itself knows none. */
+  readonly agents?: ServerFacts['agents']
 }
 
 export interface RunningServer extends AsyncDisposable {
@@ -96,6 +98,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         startedAt,
         idleMinutes: options.idleMinutes ?? null,
       }),
+      agents: options.agents ?? (() => ({ agents: [], waitingEvents: 0 })),
       // The answer goes out first.
       stop: () => void setTimeout(() => void end(), 20),
     },

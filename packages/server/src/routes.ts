@@ -259,6 +259,12 @@ export const routes = {
     answer: s.proposed,
   },
   readStore: { method: 'get', path: `${w}/store`, summary: 'what the history takes', answer: s.store },
+  listAgents: {
+    method: 'get',
+    path: `${w}/agents`,
+    summary: 'the agents of this machine: are their hooks installed, may they run, and have they been heard',
+    answer: s.agentList,
+  },
   gc: {
     method: 'post',
     path: `${w}/gc`,

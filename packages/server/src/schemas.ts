@@ -668,7 +668,12 @@ export const reviewQuery = z.strictObject({
   turn: texts.optional(),
   agent: texts.optional(),
 })
-export const reviewBody = z.strictObject(reviewWish)
+export const reviewBody = z.strictObject({
+  ...reviewWish,
+  files: z.array(path).min(1).optional(),
+  turns: z.array(id).min(1).optional(),
+  agents: z.array(z.string()).min(1).optional(),
+})
 export const pendingFileQuery = z.strictObject({
   ...reviewWish,
   path,
@@ -759,7 +764,27 @@ export const store = z
   .meta({ id: 'Store' })
 export type Store = z.infer<typeof store>
 
+export const agentHealth = z
+  .object({
+    agent: z.string(),
+    title: z.string(),
+    found: z.boolean().describe('it is there on this machine'),
+    installed: z.enum(['user', 'project']).nullable().describe('where its hooks are installed'),
+    trusted: z.enum(['yes', 'no', 'unknown', 'not-needed']),
+    lastHeard: time.nullable(),
+    problems: z.array(z.string()).describe('full sentences, each with what to do'),
+  })
+  .meta({ id: 'AgentHealth' })
+export const agentList = z
+  .object({
+    agents: z.array(agentHealth),
+    waitingEvents: count.describe('told by agents, and not recorded yet'),
+  })
+  .meta({ id: 'AgentList' })
+export type AgentList = z.infer<typeof agentList>
+
 export const gcBody = z.strictObject({
+  ifDue: z.boolean().optional().describe('only when it is time again'),
   keepSessions: count.optional(),
   maxAgeMs: z.number().nonnegative().optional(),
   maxBytes: z.number().nonnegative().optional(),

@@ -274,6 +274,14 @@ test('[V136] other methods are refused, and no answer lets another origin read i
   const fine = await send(s, { path: '/api/server', headers: own(s) })
   expect(Object.keys(fine.headers).filter((name) => name.startsWith('access-control'))).toEqual([])
   expect(fine.headers['cross-origin-resource-policy']).toBe('same-origin')
+  const events = await s.raw(`/api/workspaces/${s.id}/events`, {
+    headers: { authorization: `Bearer ${s.server.token}` },
+  })
+  for (const name of ['content-security-policy', 'x-content-type-options', 'cross-origin-resource-policy'])
+    expect([name, events.headers.get(name)]).toEqual([name, fine.headers[name]])
+  expect([...events.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+  expect(events.headers.get('cache-control')).toBe('no-store')
+  await events.body?.cancel()
 })
 
 test('[V137] files of the page have a strict policy, and nothing outside of their folder is served', async () => {

@@ -8,12 +8,14 @@ import { join, relative, sep } from 'node:path'
 import { Unturn } from '@unturn/client'
 import * as vscode from 'vscode'
 import type { Client, Root, RootState, WorkspaceEvent } from './root.ts'
-import { findServer, type ServerAddress } from './server-address.ts'
+import { findServer } from './server-address.ts'
 import { textOf } from './words.ts'
 
 // A server that was killed and comes again by itself is back within this time; after it the command line is asked.
 const lostForMs = 1_500
 const emptyLookMs = 2_000
+// Between two connections, so that a server that refuses every time is not asked all the time.
+const againMs = 200
 const firstWaitMs = 2_000
 const longestWaitMs = 60_000
 const clientWaitMs = 20_000
@@ -101,7 +103,8 @@ export class Connection implements Root, vscode.Disposable {
   }
 
   uriOf(path: string): vscode.Uri {
-    const real = join(this.#workspaceRoot ?? this.#folderPath, path)
+    // A name that is not UTF-8 has halves of characters in it, which no address can hold.
+    const real = join(this.#workspaceRoot ?? this.#folderPath, path.toWellFormed())
     const inFolder = below(this.#folderPath, real)
     if (inFolder === undefined) return this.folder.uri.with({ path: vscode.Uri.file(real).path })
     return vscode.Uri.joinPath(this.folder.uri, ...inFolder.split(sep))
@@ -115,6 +118,7 @@ export class Connection implements Root, vscode.Disposable {
         await this.#connectAndListen(() => {
           waitMs = firstWaitMs
         })
+        await this.#pause(againMs)
       } catch (error) {
         if (this.#ending.signal.aborted) return
         this.#trouble = textOf(error)
@@ -183,7 +187,8 @@ export class Connection implements Root, vscode.Disposable {
     this.#become('empty')
     while (!signal.aborted) {
       await this.#pause(emptyLookMs)
-      if ((await idsOf()) !== before) return
+      // A server that has ended meanwhile is no trouble: it is found, or started, as at first.
+      if ((await idsOf().catch(() => undefined)) !== before) return
     }
   }
 
@@ -211,8 +216,6 @@ export class Connection implements Root, vscode.Disposable {
     this.#states.dispose()
   }
 }
-
-export type { ServerAddress }
 
 /** The path from the folder to what is in it; undefined where it is not. */
 function below(folder: string, path: string): string | undefined {

@@ -2,7 +2,7 @@
 
 import type { Session } from '@unturn/client'
 import type { RootState } from './root.ts'
-import { counted, promptLine } from './words.ts'
+import { counted, promptLine, withoutIcons } from './words.ts'
 
 export interface StatusFacts {
   readonly state: RootState
@@ -45,7 +45,7 @@ function connectedText({ session, head, pending }: StatusFacts): StatusText {
     return { text: '$(discard) Unturn', tooltip: 'No agent has worked here yet.', isBad: false }
   const undone = session.reverted.length
   const isRunning = session.running.length > 0
-  const where = session.head === null ? 'before the first turn' : promptLine(head, 28)
+  const where = session.head === null ? 'before the first turn' : withoutIcons(promptLine(head, 28))
   const text = [
     where,
     ...(undone === 0 ? [] : [`${undone} undone`]),

@@ -1,11 +1,17 @@
 import { expect, test } from 'vitest'
-import { counted, plainLine, promptLine, shortAge, textOf, timeAgo } from './words.ts'
+import { counted, plainLine, promptLine, shortAge, textOf, timeAgo, withoutIcons } from './words.ts'
 
 test('[X119] a line has no line breaks and nothing that hides or turns text around', () => {
   expect(plainLine('  a\n\tb\u202ec\u200bd\u0000 ')).toBe('a b\ufffdc\ufffdd\ufffd')
   expect(plainLine('x'.repeat(300), 10)).toBe('xxxxxxxxx…')
   expect(promptLine(null)).toBe('(no prompt)')
   expect(promptLine(' \n ')).toBe('(no prompt)')
+})
+
+test('[X119] what looks like an icon stays text where icons are drawn', () => {
+  expect(withoutIcons('run $(date) and $(sync~spin), not $(a b)')).toBe(
+    'run \\$(date) and \\$(sync~spin), not $(a b)',
+  )
 })
 
 test('[X100] times and numbers read like words', () => {
@@ -23,5 +29,10 @@ test('[X100] times and numbers read like words', () => {
     '1,200 files',
     '0 turns are',
   ])
+})
+
+test('[X112] a server that went away is told in words for people', async () => {
   expect(textOf(Object.assign(new Error('What.'), { hint: 'Do.' }))).toBe('What. Do.')
+  const failure = await fetch('http://127.0.0.1:1/').catch((error: unknown) => error)
+  expect(textOf(failure)).toContain('The Unturn server does not answer')
 })

@@ -3,6 +3,9 @@
 /** What went wrong, with what to do next where somebody knows. */
 export function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
+  // How `fetch` says that nobody is there, or that somebody went away in the middle of an answer.
+  if (error instanceof TypeError && /fetch failed|terminated/.test(error.message))
+    return 'The Unturn server does not answer, and is started again. What it was writing is then finished, or taken back as a whole.'
   const hint = 'hint' in error && typeof error.hint === 'string' ? error.hint : ''
   return hint === '' ? error.message : `${error.message} ${hint}`
 }
@@ -17,6 +20,11 @@ const invisible = /[\p{Cc}\p{Cf}\u2028\u2029\u{e0000}-\u{e007f}]/gu
 export function plainLine(text: string, most = 200): string {
   const line = text.replace(/\s+/g, ' ').trim().replace(invisible, '\ufffd')
   return line.length <= most ? line : `${line.slice(0, most - 1).trimEnd()}…`
+}
+
+/** For places that draw `$(name)` as an icon: in a prompt about a shell it is a command. */
+export function withoutIcons(text: string): string {
+  return text.replace(/\$\([A-Za-z0-9-]+(?:~[A-Za-z]+)?\)/g, '\\$&')
 }
 
 export function promptLine(prompt: string | null | undefined, most = 80): string {

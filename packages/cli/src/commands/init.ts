@@ -64,8 +64,10 @@ interface Plan {
   readonly why?: string
 }
 
+// Once it is wanted it stays so, until the hooks are taken out.
 function httpWish({ args }: Context): Pick<Machine, 'http'> {
-  return args.has('http') ? { http: readHttpPlace(deskFolder(process.env)) ?? newHttpPlace() } : {}
+  const http = readHttpPlace(deskFolder(process.env)) ?? (args.has('http') ? newHttpPlace() : undefined)
+  return http === undefined ? {} : { http }
 }
 
 function scopeOf({ args }: Context): Scope {

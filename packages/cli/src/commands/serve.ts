@@ -25,6 +25,7 @@ export const serveCommand: Command = {
       await using server = await startServer({
         version,
         onWarning: (text) => terminal.warn(`unturn: ${text}`),
+        agents: async (folder) => (await import('../agents-seen.ts')).agentsSeen(folder),
         ...(port === undefined ? {} : { port }),
         ...(idleMinutes === undefined ? {} : { idleMinutes }),
         ...studioFolder(),

@@ -96,11 +96,12 @@ function Pending({ review, session, sessions, onSession }: PendingProps) {
     [review],
   )
   const files = useMemo(
-    () => (turn === undefined ? review.files : review.files.flatMap((file) => ofTurn(file, turn))),
+    () =>
+      inOrderOfScreen(turn === undefined ? review.files : review.files.flatMap((file) => ofTurn(file, turn))),
     [review, turn],
   )
   const places = useMemo(
-    () => inOrderOfScreen(files).flatMap((file) => file.hunks.map((hunk): Place => ({ file, hunk }))),
+    () => files.flatMap((file) => file.hunks.map((hunk): Place => ({ file, hunk }))),
     [files],
   )
   const [chosen, setChosen] = useState<string>()

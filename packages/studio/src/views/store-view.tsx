@@ -8,6 +8,7 @@ import { count, shortSession, size } from '../lib/words.ts'
 import { Failure } from '../parts/failure.tsx'
 import { Agent, Shown, When } from '../parts/small.tsx'
 import { tell } from '../parts/toast.tsx'
+import { Agents } from './agent-list.tsx'
 import { CleanStore } from './clean-store.tsx'
 
 /** What the history takes, and whether it is sound. */
@@ -25,6 +26,7 @@ export function StoreView() {
     <div className="store">
       <Totals store={data} />
       <Sessions sessions={data.sessions} onChange={again} />
+      <Agents />
       <Health />
     </div>
   )

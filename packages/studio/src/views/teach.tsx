@@ -1,4 +1,5 @@
 import { Empty } from '../parts/small.tsx'
+import { Agents } from './agent-list.tsx'
 
 /** Nothing has been recorded yet: how to change that. */
 export function Teach() {
@@ -12,6 +13,7 @@ export function Teach() {
       <p className="muted">No hooks? Run any command as a turn of its own:</p>
       <pre className="command">unturn run --agent my-agent -- COMMAND</pre>
       <p className="muted">Turns appear here as they happen.</p>
+      <Agents />
     </Empty>
   )
 }

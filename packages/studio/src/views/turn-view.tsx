@@ -287,10 +287,14 @@ interface BesideProps {
 function Beside({ change, path, session, id, isStep }: BesideProps) {
   return (
     <>
-      {change === undefined ? null : <Lines additions={change.additions} deletions={change.deletions} />}
-      <button type="button" className="quiet small" onClick={() => goTo('files', { file: path })}>
-        Blame
-      </button>
+      {change === undefined || change.binary ? null : (
+        <Lines additions={change.additions} deletions={change.deletions} />
+      )}
+      {change?.binary === true ? null : (
+        <button type="button" className="quiet small" onClick={() => goTo('files', { file: path })}>
+          Blame
+        </button>
+      )}
       <button
         type="button"
         className="quiet small"

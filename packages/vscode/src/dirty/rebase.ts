@@ -41,10 +41,11 @@ export async function putOver(
   if (vscode.window.activeTextEditor?.document !== document)
     throw new Error(`${document.fileName} could not be brought to the front. Your text is as it was.`)
   const { selections, visibleRanges } = editor
+  const others = textsOfOthers(document)
   const typed = await readAnew(document, disk)
+  await bringBack(others)
   unsaved.remember(document, disk)
-  // A key that was pressed in between is in the document already, and nowhere else.
-  await replaceText(document, mergeTexts(disk, document.getText(), make(typed)).text)
+  await replaceText(document, withLate(disk, document.getText(), make(typed)))
   await copy.drop()
   editor.selections = selections
   const [top] = visibleRanges
@@ -53,15 +54,55 @@ export async function putOver(
     await vscode.window.showTextDocument(before.document, { viewColumn: before.viewColumn ?? 1 })
 }
 
-/** Drops the unsaved text, and returns the last of it: somebody may be typing while the editor is asked to. */
+interface OtherText {
+  readonly other: vscode.TextDocument
+  readonly text: string
+}
+
+function textsOfOthers(document: vscode.TextDocument): readonly OtherText[] {
+  const others = vscode.workspace.textDocuments.filter((one) => one !== document && one.isDirty)
+  return others.map((other) => ({ other, text: other.getText() }))
+}
+
+// Whoever went to another editor in this very moment had that one read anew. Its text was not ours to drop.
+async function bringBack(others: readonly OtherText[]): Promise<void> {
+  for (const { other, text } of others)
+    if (!other.isDirty && !other.isClosed && other.getText() !== text) await replaceText(other, text)
+}
+
+// A key that was pressed after the editor had read the file is in the document already, and nowhere else.
+function withLate(disk: string, now: string, wanted: string): string {
+  if (unixText(now) === unixText(disk)) return wanted
+  const { text, overlaps } = mergeTexts(disk, now, wanted)
+  return overlaps === 0 ? text : wanted
+}
+
+const readWithinMs = 5_000
+
+/**
+ * Drops the unsaved text, and returns the last of it: somebody may be typing while the editor is asked to. Comes back
+ * once the document is the file: the command is done before this process hears of it, and an edit made in between would
+ * be made in the old text, and go with it.
+ */
 async function readAnew(document: vscode.TextDocument, disk: string): Promise<string> {
   let typed = document.getText()
+  const isRead = () => unixText(document.getText()) === unixText(disk)
+  let heard = () => {}
   const listening = vscode.workspace.onDidChangeTextDocument((event) => {
-    const isRead = unixText(document.getText()) === unixText(disk)
-    if (event.document === document && !isRead) typed = document.getText()
+    if (event.document !== document) return
+    if (isRead()) heard()
+    else typed = document.getText()
   })
   try {
+    const read = new Promise<void>((resolve) => {
+      heard = resolve
+    })
     await vscode.commands.executeCommand('workbench.action.files.revert')
+    if (!isRead()) await Promise.race([read, new Promise((resolve) => setTimeout(resolve, readWithinMs))])
+    if (!isRead() && document.isDirty)
+      throw new Error(
+        `The editor did not read ${document.fileName} anew. Your text is as it was, and not saved.`,
+      )
   } finally {
     listening.dispose()
   }

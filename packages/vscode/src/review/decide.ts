@@ -183,7 +183,9 @@ export class Decider {
     }
     try {
       const client = await last.pending.root.client()
+      const unsaved = await unsavedIn(last.pending)
       const result = await client.rollback({ session: last.session, selection: { ops: [...last.ops] } })
+      await this.#carryOver(unsaved)
       if (result.kind === 'done') {
         this.#last = undefined
         vscode.window.setStatusBarMessage(`$(discard) Taken back: ${last.words}`, 4_000)
@@ -197,6 +199,16 @@ export class Decider {
     last.pending.refresh()
     await last.pending.settled()
   }
+}
+
+async function unsavedIn({ root }: Pending): Promise<readonly Unsaved[]> {
+  const unsaved: Unsaved[] = []
+  for (const document of vscode.workspace.textDocuments) {
+    if (!document.isDirty || root.pathOf(document.uri) === undefined) continue
+    const saved = await textOnDisk(document)
+    if (saved !== undefined) unsaved.push({ document, saved })
+  }
+  return unsaved
 }
 
 function bySession(hunks: readonly PendingHunk[]): ReadonlyMap<string, readonly PendingHunk[]> {

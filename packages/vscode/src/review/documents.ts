@@ -25,6 +25,7 @@ export interface ShownHunk {
 }
 
 const staleAfterMs = 1_200
+const soonMs = 300
 
 export class Documents implements vscode.Disposable {
   readonly #pending: AllPending
@@ -32,6 +33,7 @@ export class Documents implements vscode.Disposable {
   readonly #changes = new vscode.EventEmitter<vscode.TextDocument>()
   readonly #listening: vscode.Disposable
   readonly #doubts = new Map<string, NodeJS.Timeout>()
+  readonly #soon = new Map<string, NodeJS.Timeout>()
   /** The texts that a look at the files did not help with: looking again would not, either. */
   readonly #inVain = new Map<string, string>()
 
@@ -102,7 +104,11 @@ export class Documents implements vscode.Disposable {
     const known = this.#tracked.get(key)
     if (!document.isDirty || known === undefined || known.text !== document.getText()) return found
     const placed = hunks.flatMap((hunk): Placed | [] => {
-      const range = [...known.placed, ...found].find((one) => one.hunk.id === hunk.id)?.range
+      const isSame = (one: Placed) => one.hunk.id === hunk.id
+      const [followed, again] = [known.placed.find(isSame), found.find(isSame)]
+      // An edit over half of the text touches every block in it, also those that it left as they were.
+      const isBetter = again !== undefined && isUntouched(again, known.text)
+      const range = (followed === undefined || isBetter ? again : followed)?.range
       return range === undefined ? [] : { hunk, range }
     })
     return placed.sort((a, b) => a.range.start - b.range.start || a.range.end - b.range.end)
@@ -148,6 +154,19 @@ export class Documents implements vscode.Disposable {
     this.#changes.fire(document)
     // Seems to be saved: the editor may have read a new file, and then the hunks have their places anew.
     if (!document.isDirty) void this.#place(document)
+    else if (placed.some((one) => !isUntouched(one, text))) this.#placeSoon(document)
+  }
+
+  #placeSoon(document: vscode.TextDocument): void {
+    const key = document.uri.toString()
+    clearTimeout(this.#soon.get(key))
+    this.#soon.set(
+      key,
+      setTimeout(() => {
+        this.#soon.delete(key)
+        void this.#place(document)
+      }, soonMs),
+    )
   }
 
   #forget(document: vscode.TextDocument): void {
@@ -159,7 +178,7 @@ export class Documents implements vscode.Disposable {
 
   dispose(): void {
     this.#listening.dispose()
-    for (const timer of this.#doubts.values()) clearTimeout(timer)
+    for (const timer of [...this.#doubts.values(), ...this.#soon.values()]) clearTimeout(timer)
     this.#changes.dispose()
   }
 }

@@ -68,12 +68,16 @@ export class ReviewTexts implements vscode.TextDocumentContentProvider, vscode.D
     this.#registration = vscode.Disposable.from(
       vscode.workspace.registerTextDocumentContentProvider(reviewScheme, this),
       pending.onChange((one) => this.#tell((address) => address.folder === one.root.folder.uri.toString())),
-      documents.onChange(({ uri }) => {
-        const own = pending.of(uri)
-        const path = own?.root.pathOf(uri)
-        if (path !== undefined) this.#tell((address) => address.path === path)
-      }),
+      documents.onChange(({ uri }) => this.#tellOf(uri)),
+      // A file with proposals only has no blocks of its own that could move.
+      vscode.workspace.onDidChangeTextDocument(({ document: { uri } }) => this.#tellOf(uri)),
     )
+  }
+
+  #tellOf(uri: vscode.Uri): void {
+    if (uri.scheme !== 'file') return
+    const path = this.#pending.of(uri)?.root.pathOf(uri)
+    if (path !== undefined) this.#tell((address) => address.path === path)
   }
 
   // Once for a burst of keys: the editor fetches the whole text each time.
@@ -130,9 +134,9 @@ export class ReviewTexts implements vscode.TextDocumentContentProvider, vscode.D
     for (const file of pending.proposalsAt(uri)) {
       const after = proposedText(before, file)
       if (file.proposal !== proposal) before = after
-      else return carried(disk, documentOf(uri)?.getText() ?? disk, after, file)
+      else return carried(disk, unsavedText(uri) ?? disk, after, file)
     }
-    return { text: documentOf(uri)?.getText() ?? disk, placed: [] }
+    return { text: unsavedText(uri) ?? disk, placed: [] }
   }
 
   dispose(): void {
@@ -140,6 +144,12 @@ export class ReviewTexts implements vscode.TextDocumentContentProvider, vscode.D
     for (const timer of this.#waiting.values()) clearTimeout(timer)
     this.#changes.dispose()
   }
+}
+
+// A saved text may be older than the file: the editor reads it anew a moment later.
+function unsavedText(uri: vscode.Uri): string | undefined {
+  const document = documentOf(uri)
+  return document?.isDirty === true ? document.getText() : undefined
 }
 
 function proposedText(before: string, { hunks }: PendingFile): string {

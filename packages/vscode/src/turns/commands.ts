@@ -3,7 +3,7 @@
 import * as vscode from 'vscode'
 import { pastUri } from '../past.ts'
 import type { Root, Roots } from '../root.ts'
-import { plainLine, promptLine, textOf } from '../words.ts'
+import { plainLine, promptLine, textOf, withoutIcons } from '../words.ts'
 import type { Histories } from './history.ts'
 import type { Moves } from './moves.ts'
 import {
@@ -160,8 +160,8 @@ async function chooseTurn({ roots, histories }: Parts): Promise<TurnNode | undef
   if (history === undefined) return undefined
   const picked = await vscode.window.showQuickPick(
     turns.toReversed().map((turn) => ({
-      label: `$(${turn.head ? 'circle-filled' : 'circle-outline'}) ${promptLine(turn.prompt)}`,
-      description: `${turn.reverted ? 'undone · ' : ''}+${turn.additions} −${turn.deletions} · ${plainLine(turn.agent)}`,
+      label: `$(${turn.head ? 'circle-filled' : 'circle-outline'}) ${withoutIcons(promptLine(turn.prompt))}`,
+      description: `${turn.reverted ? 'undone · ' : ''}+${turn.additions} −${turn.deletions} · ${withoutIcons(plainLine(turn.agent))}`,
       turn,
     })),
     { title: 'Unturn: which turn?', matchOnDescription: true },

@@ -1,13 +1,13 @@
 /**
- * Before anything is written: which files, what is merged, what is in conflict, what cannot be undone. A list that stays
- * open while its rows are looked at; Enter on its first row does it, Escape leaves everything as it is.
+ * Before anything is written: which files, what is merged, what is in conflict, what cannot be undone. A list: Enter
+ * on its first row does it, other rows open what they are about, Escape leaves everything as it is.
  */
 
 import { type Conflict, type MoveResult, UnturnRequestError } from '@unturn/client'
 import * as vscode from 'vscode'
 import type { PlannedTexts } from '../past.ts'
 import type { Root } from '../root.ts'
-import { counted, plainLine, promptLine } from '../words.ts'
+import { counted, plainLine, promptLine, withoutIcons } from '../words.ts'
 import { hunksByPath, patched } from './patch.ts'
 import type { Opened, PlannedLook } from './planned-look.ts'
 import {
@@ -93,14 +93,15 @@ function pickFrom(options: PreviewOptions): Promise<Item | undefined> {
 
 function itemsOf(options: PreviewOptions): readonly Item[] {
   const { wish, result, how } = options
-  const git = how.git === true || result.notUndone.commits.length === 0 || wish.kind === 'rollback'
+  const offersGit = wish.kind !== 'rollback' && how.git !== true && result.notUndone.commits.length > 0
   return [
     ...doItems(options),
     ...conflictItems(options),
     ...fileItems(options),
     ...promptItems(result),
     ...section('Cannot be undone', notUndoneItems(result)),
-    ...(git ? [] : [gitItem(how)]),
+    ...(offersGit ? [gitItem(how)] : []),
+    ...section('Your branch', gitLine(result)),
   ]
 }
 
@@ -146,11 +147,15 @@ function fileItems({ root, wish, result, texts }: PreviewOptions): readonly Item
   return section(
     title,
     result.files.map((file) => ({
-      label: `$(${file.merged ? 'git-merge' : file.action === 'delete' ? 'trash' : 'file'}) ${plainLine(file.path)}`,
-      description: fileLine(file, dirty.has(file.path)),
+      label: `$(${file.merged ? 'git-merge' : file.action === 'delete' ? 'trash' : 'file'}) ${shown(file.path)}`,
+      description: withoutIcons(fileLine(file, dirty.has(file.path))),
       open: () => lookAtOne(root, wish, result, texts, file.path),
     })),
   )
+}
+
+function shown(path: string): string {
+  return withoutIcons(plainLine(path))
 }
 
 function dirtyFiles(root: Root, { files, conflicts }: MoveResult): readonly string[] {
@@ -173,7 +178,7 @@ function promptItems({ prompt }: MoveResult): readonly Item[] {
   if (prompt === undefined) return []
   return section('The prompt comes back', [
     {
-      label: `$(copy) ${promptLine(prompt)}`,
+      label: `$(copy) ${withoutIcons(promptLine(prompt))}`,
       description: 'copy it now',
       run: async () => {
         await vscode.env.clipboard.writeText(prompt)
@@ -185,9 +190,17 @@ function promptItems({ prompt }: MoveResult): readonly Item[] {
 
 function notUndoneItems(result: MoveResult): readonly Item[] {
   return notUndoneLines(result).map(({ icon, text, why }) => ({
-    label: `$(${icon}) ${text}`,
+    label: `$(${icon}) ${withoutIcons(text)}`,
     description: why,
   }))
+}
+
+/** What was asked of the branch, and why not where it does not happen. */
+function gitLine({ git }: MoveResult): readonly Item[] {
+  if (git === undefined) return []
+  if (!git.moved) return [{ label: '$(git-branch) The branch stays', description: withoutIcons(git.reason) }]
+  const way = `${git.from.slice(0, 9)} → ${git.to.slice(0, 9)}`
+  return [{ label: `$(git-branch) ${shown(git.branch)} moves back`, description: way }]
 }
 
 function gitItem(how: How): Item {
@@ -219,8 +232,8 @@ function conflictItems(options: PreviewOptions): readonly Item[] {
     ...section(
       settled ? 'Conflicts, as you chose' : `${counted(conflicts.length, 'conflict')}: newer edits overlap`,
       conflicts.map((conflict) => ({
-        label: `$(warning) ${plainLine(conflict.path)}`,
-        description: conflictLine(conflict),
+        label: `$(warning) ${shown(conflict.path)}`,
+        description: withoutIcons(conflictLine(conflict)),
         open: () => lookAtConflict(root, texts, conflict),
       })),
     ),

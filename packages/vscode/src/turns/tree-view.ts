@@ -116,7 +116,7 @@ export class TurnsView implements vscode.TreeDataProvider<Node>, vscode.Disposab
     for (const top of await this.getChildren()) {
       const sessions = top.kind === 'folder' ? await this.getChildren(top) : [top]
       for (const node of sessions)
-        if (node.kind === 'session' && node.history === history && node.session.id === session)
+        if (node.kind === 'session' && isSame(node.history, history) && node.session.id === session)
           return this.#findBelow(node, turn)
     }
     return undefined
@@ -134,6 +134,11 @@ export class TurnsView implements vscode.TreeDataProvider<Node>, vscode.Disposab
   dispose(): void {
     this.#disposables.dispose()
   }
+}
+
+/** Two open folders of one repository have one history, and one place in the view. */
+function isSame(one: History, other: History): boolean {
+  return one === other || (one.root.workspace !== undefined && one.root.workspace === other.root.workspace)
 }
 
 function sessionsOf(history: History, parent: Node | undefined): readonly Node[] {

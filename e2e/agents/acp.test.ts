@@ -60,6 +60,14 @@ describe.skipIf(agent === undefined || spoken === undefined || findProgramFolder
         expect(place.model.askedIn('quiet')[0]?.body.split('Note from Unturn').length).toBeLessThan(3)
         expect(place.turns()).toHaveLength(3)
         expect(await editor.close()).toBe(0)
+
+        // Taken up again, a session is told all that happened in it: that makes no turn.
+        const [later] = await Editor.open(place, args, session)
+        place.scene('later', [{ do: 'write', path: 'later.txt', text: 'x\n' }])
+        await later.prompt(session, promptOf('later'))
+        expect(await place.turnOf('later')).toMatchObject({ session, files: 1 })
+        expect(place.turns()).toHaveLength(4)
+        await later.close()
       })
 
     test('[A353] a turn that the editor cancels, and one whose agent is killed, is closed as interrupted with what it changed', async () => {

@@ -20,7 +20,7 @@ export default defineConfig({
           name: agent,
           include: ['e2e/agents/*.test.ts'],
           env: { UNTURN_TEST_AGENT: agent },
-          testTimeout: 120_000,
+          testTimeout: 240_000,
           hookTimeout: 60_000,
         },
       })),

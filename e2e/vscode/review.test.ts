@@ -310,6 +310,9 @@ test('[X230] [X231] what is proposed is shown as a diff, written block by block 
     () => project.read('shop.js'),
     (now) => now === both.replace('0.19', '0.07'),
   )
+  await page.waitForTimeout(6000)
+  await desk.shot('proposal-one-left')
+  console.log(JSON.stringify(await desk.host(async (api) => { const d = api.workspace.textDocuments.find((x) => x.uri.scheme === 'unturn-review' && x.uri.query.includes('proposal')); return [d?.getText(), (await api.commands.executeCommand<any[]>('vscode.executeCodeLensProvider', d?.uri)).map((l) => [l.range, l.command?.title])] })))
   await seesBlocks(desk, 1)
   await lens(desk, 'Reject').click()
   await seesBlocks(desk, 0)
@@ -351,6 +354,9 @@ test('[X232] a proposal goes into an unsaved text beside what was typed, and not
   await type(desk, 9, 0, '/* mine */ ')
   const typed = await text(desk)
   await lens(desk, 'Accept').click()
+  await page.waitForTimeout(5000)
+  await desk.shot('proposal-refused')
+  console.log(JSON.stringify(await text(desk)))
   await toast(page, 'in the lines that this proposal changes, and not saved it').waitFor()
   expect(await text(desk)).toBe(typed)
 })

@@ -17,7 +17,7 @@ test('[X110] [X113] where nobody trusts the workspace it is looked at and not wr
   })
   const { page, project } = desk
   await desk.run('unturn.turns.focus')
-  await page.getByText('The command "unturn-is-missing" was not found').waitFor()
+  await page.getByText('The command "unturn" was not found').waitFor()
   await page.getByRole('button', { name: 'Where Is the Command?' }).waitFor()
   await desk.shot('offline')
   await desk.host(

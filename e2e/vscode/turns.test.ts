@@ -233,3 +233,36 @@ test('[X115] a conflict changes nothing before somebody has chosen', async () =>
     'README.md': start['README.md'].replace('# Shop', '# My store'),
   })
 })
+
+test('[X124] a commit stays, unless somebody asks in the preview to move the branch back over it', async () => {
+  await using desk = await editor.open(start, {
+    prepare: async (agent, project) => {
+      project.git('init', '-q', '-b', 'main')
+      project.git('add', '.')
+      project.git('commit', '-q', '-m', 'Open the shop')
+      const turn = await (await agent.session()).begin({ prompt: 'Shorter, and commit it' })
+      await turn.step({ tool: 'Bash', paths: [], command: 'git commit -am Shorter' }, () => {
+        project.write({ 'cart.py': shorter })
+        project.git('commit', '-q', '-am', 'Shorter')
+      })
+      await turn.end()
+    },
+  })
+  const { page, project } = desk
+  await desk.run('unturn.turns.focus')
+  await row(page, /Shorter, and commit it/).waitFor()
+  await desk.begin('unturn.undo')
+  const list = await offered(page, 'Undo the Last Turn')
+  expect(list.join('\n')).toMatch(/[0-9a-f]{9} Shorter.*the commit stays in your repository/)
+  await desk.shot('commit')
+  await choose(page, 'Also move the branch back')
+  await eventually(
+    () => offered(page, 'Undo the Last Turn'),
+    (rows) => rows.some((text) => text.includes('It moves back over these commits')),
+  )
+  expect(project.git('log', '--format=%s')).toBe('Shorter\nOpen the shop')
+  await page.keyboard.press('Enter')
+  await toast(page, 'Undone: 1 turn, 1 file. The branch main was moved back.').waitFor()
+  expect(project.git('log', '--format=%s')).toBe('Open the shop')
+  expect(project.files()).toEqual(start)
+})

@@ -89,6 +89,7 @@ test('[X112] a server that was killed or ended is started again, and what happen
     const path = join(editor.base, 'store/server/server.json')
     return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')).pid as number) : 0
   }
+  await desk.run('unturn.reconnect') // who is connected stays so
   const killed = pidNow()
   endServer(editor.base)
   await agent.turn('While nobody listened', { 'b.txt': 'b\n' })

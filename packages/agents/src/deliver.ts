@@ -226,7 +226,7 @@ class Delivery {
     await this.#closeTurnsOfTheDead(workspace)
     // The first look at a large project takes a while: it begins here, before anybody waits for it. And what changes while
     // an agent runs without being asked for anything can be told only from what was there when it started.
-    this.#memory.isUnasked = event.how === 'resumed' && !this.#late
+    this.#memory.isUnasked = event.how === 'resumed' && event.agent === 'claude-code' && !this.#late
     if (workspace.index.lastOperation() === undefined || this.#memory.isUnasked) await workspace.capture()
   }
 

@@ -58,7 +58,11 @@ export class Held implements AsyncDisposable {
 
   // Only the process that begins a step hears of it. Hooks and commands are other processes.
   #tellSteps(): void {
-    for (const { implicit, step, session, turn, tool, paths, part } of this.workspace.engine.flights.list()) {
+    const flights = this.workspace.engine.flights.list()
+    // A step whose end nobody tells, since its agent was killed, would be remembered for ever.
+    const flying = new Set<string>(flights.map(({ step }) => step))
+    for (const step of this.#begun) if (!flying.has(step)) this.#begun.delete(step)
+    for (const { implicit, step, session, turn, tool, paths, part } of flights) {
       if (implicit || this.#begun.has(step)) continue
       this.#begun.add(step)
       const where = paths.map(textOfBytes)

@@ -7,6 +7,7 @@ import { realpath } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { Unturn } from '@unturn/client'
 import * as vscode from 'vscode'
+import { CommandError } from './command.ts'
 import type { Client, Root, RootState, WorkspaceEvent } from './root.ts'
 import { findServer } from './server-address.ts'
 import { textOf } from './words.ts'
@@ -35,6 +36,7 @@ export class Connection implements Root, vscode.Disposable {
   #wake: () => void = () => {}
   #state: RootState = 'connecting'
   #trouble: string | undefined
+  #lacksCommand = false
   #client: Client | undefined
   #workspaceRoot: string | undefined
   #folderPath: string
@@ -56,6 +58,10 @@ export class Connection implements Root, vscode.Disposable {
 
   get trouble(): string | undefined {
     return this.#trouble
+  }
+
+  get lacksCommand(): boolean {
+    return this.#lacksCommand
   }
 
   get workspace(): string | undefined {
@@ -92,6 +98,7 @@ export class Connection implements Root, vscode.Disposable {
 
   /** Tries at once what would be tried in a while. */
   retry(): void {
+    if (this.#state === 'offline') this.#become('connecting')
     this.#wake()
   }
 
@@ -113,7 +120,8 @@ export class Connection implements Root, vscode.Disposable {
   async #stayConnected(): Promise<void> {
     let waitMs = firstWaitMs
     while (!this.#ending.signal.aborted) {
-      this.#become('connecting')
+      // Who is offline stays so while it is tried again: what is told about it would otherwise come and go.
+      if (this.#state !== 'offline') this.#become('connecting')
       try {
         await this.#connectAndListen(() => {
           waitMs = firstWaitMs
@@ -122,6 +130,7 @@ export class Connection implements Root, vscode.Disposable {
       } catch (error) {
         if (this.#ending.signal.aborted) return
         this.#trouble = textOf(error)
+        this.#lacksCommand = error instanceof CommandError && error.reason === 'not-found'
         this.#options.log(`${this.folder.name}: ${this.#trouble}`)
         this.#become('offline')
         await this.#pause(waitMs)
@@ -193,7 +202,10 @@ export class Connection implements Root, vscode.Disposable {
   }
 
   #become(state: RootState): void {
-    if (state !== 'offline') this.#trouble = undefined
+    if (state !== 'offline') {
+      this.#trouble = undefined
+      this.#lacksCommand = false
+    }
     if (state === this.#state) return
     this.#state = state
     this.#states.fire(state)

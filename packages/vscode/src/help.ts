@@ -9,7 +9,7 @@ import type { Histories } from './turns/history.ts'
 import { textOf } from './words.ts'
 
 /** What the welcome of the view speaks about. */
-type Stage = 'no-folder' | 'connecting' | 'offline' | 'empty' | 'ready'
+type Stage = 'no-folder' | 'connecting' | 'no-command' | 'offline' | 'empty' | 'ready'
 
 export function registerHelp(
   roots: FolderRoots,
@@ -50,6 +50,7 @@ function stageOf(roots: Roots, histories: Histories): Stage {
   const all = roots.all()
   if (all.length === 0) return 'no-folder'
   if (histories.workspaces().some(({ status }) => (status?.sessions.length ?? 0) > 0)) return 'ready'
+  if (all.some(({ lacksCommand }) => lacksCommand)) return 'no-command'
   const states = all.map(({ state }) => state)
   if (states.includes('offline')) return 'offline'
   return states.includes('connecting') ? 'connecting' : 'empty'

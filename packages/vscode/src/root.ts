@@ -23,6 +23,8 @@ export interface Root {
   readonly state: RootState
   /** For people; set while offline. */
   readonly trouble: string | undefined
+  /** Offline, because the command line was not found. */
+  readonly lacksCommand: boolean
   /** The workspace's id; undefined until the server has named it. Two folders of one repository have the same. */
   readonly workspace: string | undefined
   /**

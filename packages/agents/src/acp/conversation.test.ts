@@ -123,6 +123,13 @@ test('[A353] an agent that goes away leaves its turn interrupted and its session
   expect(conversation.over().map(inShort)).toEqual(['session-ended'])
 })
 
+test('[A350] what a session is told again when it is loaded is no news', () => {
+  const conversation = new Conversation({ called: 'a', isNamed: false, proxy: 1, cwd: '/', nonce: 'n' })
+  conversation.fromEditor({ id: 1, method: 'session/load', params: { sessionId: opencode, cwd: '/w' } })
+  expect(told(conversation.fromAgent(recorded('opencode.tool_call_update.completed')))).toEqual([])
+  expect(told(conversation.fromAgent({ id: 1, result: {} }))).toEqual(['session-began'])
+})
+
 test('[A351] the agent is called what it calls itself, or by the name that its hooks have', () => {
   expect(usualName('OpenCode')).toBe('opencode')
   expect(usualName('gemini-cli')).toBe('gemini-cli')

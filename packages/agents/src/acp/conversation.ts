@@ -187,6 +187,8 @@ export class Conversation {
     const update = fieldsOf(params.update)
     const kind = text(update, 'sessionUpdate')
     if (kind !== 'tool_call' && kind !== 'tool_call_update') return nothing
+    // Outside of a turn an agent tells what happened long ago: a session that is loaded is told once more, call by call.
+    if (!this.#prompts.has(text(params, 'sessionId') ?? '')) return nothing
     const call = this.#know(params, update)
     if (call === undefined || call.state === 'ended') return nothing
     const status = text(call.fields, 'status') ?? 'pending'

@@ -69,6 +69,8 @@ interface AgentReport {
   readonly problems: readonly string[]
 }
 
+const fewestTurns = 3
+
 /** Most name what they edit, as edit tools do; some run commands, and whatever changes meanwhile may be theirs. */
 async function work(client: WorkspaceClient, dir: string, at: number, until: number): Promise<AgentReport> {
   const name = `agent-${at}`
@@ -77,7 +79,8 @@ async function work(client: WorkspaceClient, dir: string, at: number, until: num
   const isShell = at % 4 === 3
   let turns = 0
   const problems: string[] = []
-  while (performance.now() < until) {
+  // At least so many: on a machine that is busy with something else the time may be over before anything has happened.
+  while (performance.now() < until || turns < fewestTurns) {
     turns += 1
     const { turn } = await client.beginTurn({ session: name, agent: name, prompt: `turn ${turns}` })
     const { step } = await client.beginStep({

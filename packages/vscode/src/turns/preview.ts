@@ -101,7 +101,7 @@ function itemsOf(options: PreviewOptions): readonly Item[] {
     ...promptItems(result),
     ...section('Cannot be undone', notUndoneItems(result)),
     ...(offersGit ? [gitItem(how)] : []),
-    ...section('Your branch', gitLine(result)),
+    ...section('Your branch', gitLine(how)),
   ]
 }
 
@@ -195,12 +195,12 @@ function notUndoneItems(result: MoveResult): readonly Item[] {
   }))
 }
 
-/** What was asked of the branch, and why not where it does not happen. */
-function gitLine({ git }: MoveResult): readonly Item[] {
-  if (git === undefined) return []
-  if (!git.moved) return [{ label: '$(git-branch) The branch stays', description: withoutIcons(git.reason) }]
-  const way = `${git.from.slice(0, 9)} → ${git.to.slice(0, 9)}`
-  return [{ label: `$(git-branch) ${shown(git.branch)} moves back`, description: way }]
+/** Whether it can be moved is seen when it is done; the message then says so. */
+function gitLine({ git }: How): readonly Item[] {
+  if (git !== true) return []
+  return [
+    { label: '$(git-branch) It moves back over these commits', description: 'if it still points there' },
+  ]
 }
 
 function gitItem(how: How): Item {

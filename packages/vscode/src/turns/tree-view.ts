@@ -51,7 +51,10 @@ export class TurnsView implements vscode.TreeDataProvider<Node>, vscode.Disposab
   }
 
   refresh(): void {
-    const troubles = this.#histories.workspaces().flatMap(({ root }) => root.trouble ?? [])
+    const histories = this.#histories.workspaces()
+    // Above the rows only: where there are none, a message would take the place of the welcome and its buttons.
+    const hasRows = histories.some(({ status }) => (status?.sessions.length ?? 0) > 0)
+    const troubles = hasRows ? histories.flatMap(({ root }) => root.trouble ?? []) : []
     this.view.message = [...new Set(troubles)].join('\n')
     this.#changes.fire(undefined)
   }

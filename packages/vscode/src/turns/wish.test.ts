@@ -33,6 +33,13 @@ test('[X102] the first row says what it does to how much, and the others what ca
   expect(doneLine({ kind: 'redo', all: true }, { ...result, reverted: [], redone: ['t1'] })).toBe(
     'Redone: 1 turn, 2 files.',
   )
+  const moved = { moved: true, branch: 'refs/heads/main', from: 'a', to: 'b' } as const
+  expect(doneLine({ kind: 'undo' }, { ...result, git: moved })).toBe(
+    'Undone: 1 turn, 2 files. The branch main was moved back.',
+  )
+  expect(doneLine({ kind: 'undo' }, { ...result, git: { moved: false, reason: 'it has moved on' } })).toBe(
+    'Undone: 1 turn, 2 files. Your branch was left alone: it has moved on',
+  )
   expect(wholeTitleOf({ kind: 'undo' }, { prompt: 'Make it\nbetter' })).toBe(
     'Undo the Last Turn: Make it better',
   )

@@ -83,11 +83,18 @@ export function actionOf(wish: Wish, { files, reverted, redone }: MoveResult): s
   return `${verb}: ${[...turns, changed].join(', ')}`
 }
 
-export function doneLine(wish: Wish, { files, reverted, redone }: MoveResult): string {
+export function doneLine(wish: Wish, { files, reverted, redone, git }: MoveResult): string {
   const verb = { undo: 'Undone', redo: 'Redone', restore: 'Restored', rollback: 'Rolled back' }[wish.kind]
   const turns = reverted.length + redone.length
   const parts = [...(turns === 0 ? [] : [counted(turns, 'turn')]), counted(files.length, 'file')]
-  return `${verb}: ${parts.join(', ')}.`
+  return `${verb}: ${parts.join(', ')}.${branchLine(git)}`
+}
+
+function branchLine(git: MoveResult['git']): string {
+  if (git === undefined) return ''
+  return git.moved
+    ? ` The branch ${plainLine(git.branch.replace(/^refs\/heads\//, ''))} was moved back.`
+    : ` Your branch was left alone: ${plainLine(git.reason)}`
 }
 
 /** Somebody should look before this happens, even who does not want to be asked every time. */

@@ -169,7 +169,8 @@ export type { ChangeRow, Operation, SessionRow, StepRow, TurnRow } from './log/r
 export type { HunkSelection } from './review/choose.ts'
 export type { Hunk, HunkKind, PendingFile } from './review/pending.ts'
 export type { Proposed, ProposeWish } from './review/proposals.ts'
-export type { Decided, DecideWish, PendingSide, ReviewOptions, ReviewView } from './review/review.ts'
+export type { PendingSide, ReviewOptions, ReviewView } from './review/review.ts'
+export type { Decided, DecideWish } from './review/standing.ts'
 export { type Span, type WordDiff, wordDiff } from './review/words-diff.ts'
 export type { Repacked } from './store/repack.ts'
 export type {

@@ -3,7 +3,7 @@
 import { UnturnError } from '../errors.ts'
 import type { Planned } from '../history/enact.ts'
 import type { PlannedMove } from '../history/moves.ts'
-import type { Decided } from '../review/review.ts'
+import type { Decided } from '../review/standing.ts'
 import type { MoveResult } from './words.ts'
 
 /** How a move or a decision is run: dry, or for real with a last look at what it is about to write. */

@@ -111,7 +111,7 @@ function permsOf({ executable }: PlainFiles, { defaults }: Attrs): Uint16Array {
 
 function plainFilesOf(engine: Engine, tracked: TrackedFiles): PlainFiles {
   // The second thread takes a while to start; it will be needed soon, and does so beside this one.
-  if (tracked.count >= engine.scanner.helperOptions.comparedFiles) engine.scanner.helper()
+  if (tracked.count >= engine.scanner.threadOptions.comparedFiles) engine.scanner.secondThread()
   return tracked.plainFiles()
 }
 

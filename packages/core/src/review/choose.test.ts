@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Fixture, workspace } from '../testing/workspace.ts'
 import type { Hunk } from './pending.ts'
-import type { DecideWish } from './review.ts'
+import type { DecideWish } from './standing.ts'
 
 async function hunks(w: Fixture): Promise<readonly Hunk[]> {
   return (await w.workspace.review(w.session)).files.flatMap((file) => file.hunks)

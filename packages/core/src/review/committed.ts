@@ -8,7 +8,7 @@ import type { ChosenFile } from './choose.ts'
 import type { Contents } from './contents.ts'
 import { diffLines, type Edit, splitLines } from './lines.ts'
 import type { Hunk, PendingFile } from './pending.ts'
-import type { Standing } from './review.ts'
+import type { Standing } from './standing.ts'
 
 export interface Committed {
   readonly head: string

@@ -42,7 +42,7 @@ import { entryAt, type Folded, namedAs } from './fold.ts'
 import { layersOf, topOf } from './layers.ts'
 import { diffLines } from './lines.ts'
 import { blockedIn, place } from './place.ts'
-import { appendDecision, Contested, type DecideWish, decidedState, standingOf } from './review.ts'
+import { appendDecision, Contested, type DecideWish, decidedState, standingOf } from './standing.ts'
 import { mergeLines, withMarkers } from './text-merge.ts'
 
 export interface ProposeWish {

@@ -5,7 +5,7 @@ import { type Fixture, linkTo, workspace } from '../testing/workspace.ts'
 import type { OpId, RelPath, SessionId, TurnId } from '../values.ts'
 import type { HunkSelection } from './choose.ts'
 import type { Hunk } from './pending.ts'
-import type { Decided, DecideWish } from './review.ts'
+import type { Decided, DecideWish } from './standing.ts'
 
 const lines = (...texts: readonly string[]): string => texts.map((text) => `${text}\n`).join('')
 const ten = lines('1', '2', '3', '4', '5', '6', '7', '8', '9', '10')

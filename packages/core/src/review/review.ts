@@ -8,71 +8,49 @@ import type { Composition } from '../history/compose.ts'
 import { choicesOf, conflictsError, type Enacted, enact } from '../history/enact.ts'
 import type { Engine } from '../history/engine.ts'
 import { areAsLeft, type LastKnown, readLastKnown } from '../history/observe.ts'
-import type { Conflict, FileOutcome } from '../history/outcome.ts'
+import type { Conflict } from '../history/outcome.ts'
 import type { PastFile } from '../history/past.ts'
 import { unknownId } from '../history/recording.ts'
 import type { State } from '../history/snapshots.ts'
 import { type Decision, type Draft, optional } from '../log/record.ts'
 import {
   type BaselineMove,
-  type Ends,
   type Entry,
-  type KnownHunk,
   knownAgain,
   type PendingPath,
   type Proposal,
-  proposalMoves,
   proposalsWithout,
   type Rejection,
   type ReviewState,
-  self,
   storeReview,
-  trimmed,
 } from '../log/review-record.ts'
 import type { MergeScratch } from '../store/merge.ts'
 import type { Objects } from '../store/objects.ts'
 import type { Exclusive, OpId, RelPath, SessionId } from '../values.ts'
-import { type ChosenFile, chooseHunks, type HunkSelection, hunkGone } from './choose.ts'
+import { type ChosenFile, chooseHunks, hunkGone } from './choose.ts'
 import { findCommitted } from './committed.ts'
 import { type Contents, mergeEntries, sameEntry } from './contents.ts'
-import { acceptIn, type ContestWish, contestChoice, inTheWay, rejectIn } from './decide.ts'
-import { endsBetween, wentBack } from './ends.ts'
+import { acceptIn, contestChoice, inTheWay, rejectIn } from './decide.ts'
+import { wentBack } from './ends.ts'
 import { entryAt, type Folded, foldReview, rememberReview } from './fold.ts'
-import { withoutKnown } from './hunks.ts'
-import { type Hunk, type PendingFile, pendingOf } from './pending.ts'
+import type { Hunk, PendingFile } from './pending.ts'
 import { blockedIn, place } from './place.ts'
 import { acceptProposals, rejectProposals } from './proposals.ts'
+import {
+  appendDecision,
+  Contested,
+  type Decided,
+  type DecideWish,
+  decidedState,
+  type Standing,
+  standingOf,
+} from './standing.ts'
 
 export interface ReviewView {
   readonly session: SessionId
   readonly files: readonly PendingFile[]
   readonly proposals: readonly Proposal[]
   readonly rejections: readonly Rejection[]
-}
-
-export interface DecideWish extends ContestWish {
-  readonly session: SessionId
-  readonly selection: HunkSelection
-  readonly comment?: string
-  readonly dryRun?: boolean
-  /** For a rejection: files whose text somebody has made of both sides. Used only where the user has edited inside. */
-  readonly results?: ReadonlyMap<RelPath, Uint8Array>
-  /** Conflicts come with the whole of each side, where it is text. */
-  readonly sides?: boolean
-  /** Told what is about to be decided, before anything is; throwing here leaves everything as it is. */
-  readonly onPlan?: (planned: Decided) => void
-}
-
-export interface Decided {
-  readonly kind: 'done' | 'planned' | 'conflicts'
-  /** Usually one; none for a plan, and where nothing was changed. */
-  readonly ops: readonly OpId[]
-  readonly hunks: readonly Hunk[]
-  readonly files: readonly FileOutcome[]
-  readonly conflicts: readonly Conflict[]
-  readonly patch?: string
-  /** How many hunks are pending now. */
-  readonly pending: number
 }
 
 /** `lastKnown`: as of the last operation. Nobody looks at the disk then, and nothing is recorded. */
@@ -117,11 +95,6 @@ export function readPending(
   return { path: name, kind: entry.kind, perm, blob: entry.blob, bytes: folded.contents.read(entry.blob) }
 }
 
-export interface Standing {
-  readonly folded: Folded
-  readonly pending: readonly PendingFile[]
-}
-
 /** Committed is reviewed: what the user has put into a commit counts as accepted. */
 async function settled(engine: Engine, session: SessionId, lock: Exclusive): Promise<Standing> {
   const standing = standingOf(engine, session)
@@ -139,17 +112,6 @@ async function settled(engine: Engine, session: SessionId, lock: Exclusive): Pro
     )
   } else rememberReview(engine, { ...standing.folded, state: { ...standing.folded.state, committed: head } })
   return standingOf(engine, session)
-}
-
-/** The review as of the last operation. */
-export function standingOf(engine: Engine, session: SessionId): Standing {
-  const folded = foldReview(engine, session)
-  if (folded === undefined) throw unknownId(session, 'session')
-  const { files: pending, state } = pendingOf(engine, folded)
-  // Only with these numbers the ids of hunks that are alike stay the same.
-  const isKnown = state.known.size === 0 && folded.state.known.size === 0
-  if (!isKnown) rememberReview(engine, { ...folded, state })
-  return { folded: { ...folded, state }, pending }
 }
 
 /** What the files are, without a look at all of them where the ones that matter are as they were left. */
@@ -274,44 +236,6 @@ function settledPaths(
   return left
 }
 
-/** With what the decision did to the baseline written down, so that it can be taken back. */
-export function decidedState(
-  engine: Engine,
-  { state: old, files }: Folded,
-  state: ReviewState,
-  hunks: readonly Hunk[],
-  result: State,
-  objects: Objects,
-): ReviewState {
-  const touched = new Set(hunks.flatMap((hunk) => [hunk.path, hunk.from]))
-  const paths = new Map<RelPath, Ends>()
-  for (const path of new Set([...old.pending.keys(), ...state.pending.keys()])) {
-    const ends = endsBetween(
-      { pending: old.pending.get(path), file: entryAt(engine.objects, files, path) },
-      { pending: state.pending.get(path), file: entryAt(objects, result, path) },
-    )
-    if (touched.has(path) || !sameEntry(ends.before, ends.after)) paths.set(path, ends)
-  }
-  const known = new Map(state.known)
-  const before = new Map<RelPath, readonly KnownHunk[]>()
-  for (const { path, id } of hunks) {
-    const entries = known.get(path)
-    if (entries === undefined) continue
-    before.set(path, old.known.get(path) ?? entries)
-    known.set(path, withoutKnown(entries, id))
-  }
-  const rejected = state.rejections.filter((one) => !old.rejections.includes(one)).map(({ hunk }) => hunk)
-  const move: BaselineMove = {
-    ops: [self],
-    way: 'in',
-    paths,
-    ...optional('proposals', proposalMoves(old.proposals, state.proposals)),
-    ...optional('rejected', rejected.length === 0 ? undefined : rejected),
-    ...optional('known', before.size === 0 ? undefined : before),
-  }
-  return trimmed({ ...state, known, moves: [...state.moves, move] })
-}
-
 function draftOf(
   kind: 'accept' | 'reject',
   session: SessionId,
@@ -322,24 +246,6 @@ function draftOf(
     ({ id, path, turns }): Decision => ({ hunk: id, path, turns, ...optional('comment', comment) }),
   )
   return { kind, session, decisions }
-}
-
-/** A decision that changes no file. */
-export function appendDecision(
-  engine: Engine,
-  { contents }: Folded,
-  state: ReviewState,
-  draft: Draft,
-  lock: Exclusive,
-): OpId {
-  const last = engine.log.index.lastOperation()
-  if (last === undefined) throw new Error('a decision needs a capture before it')
-  const batch = engine.objects.newBatch()
-  const tree = storeReview(batch, state, (blob) => contents.read(blob))
-  const taken = { before: last.after, after: last.after, skipped: last.skipped, review: tree }
-  const operation = engine.log.append(batch, { ...draft, git: engine.user.position() } as Draft, taken, lock)
-  engine.log.index.describe(operation, [])
-  return operation.record.id
 }
 
 // ---- reject --------------------------------------------------------------------------------------------------------
@@ -382,15 +288,6 @@ function rejectProposed(
   const next = decidedState(engine, folded, state, hunksOf(proposed), folded.files, engine.objects)
   const draft = draftOf('reject', wish.session, proposed, wish.comment)
   return appendDecision(engine, folded, next, draft, lock)
-}
-
-/** Thrown inside a composition; never leaves this folder. */
-export class Contested extends Error {
-  readonly conflicts: readonly Conflict[]
-  constructor(conflicts: readonly Conflict[]) {
-    super('contested')
-    this.conflicts = conflicts
-  }
 }
 
 async function rejectFiles(

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HunkSelection } from '../review/choose.ts'
 import type { Hunk } from '../review/pending.ts'
-import type { Decided, DecideWish } from '../review/review.ts'
+import type { Decided, DecideWish } from '../review/standing.ts'
 import type { RelPath, SessionId, TurnId } from '../values.ts'
 import type { Fixture } from './workspace.ts'
 

@@ -6,8 +6,9 @@ import { setImmediate } from 'node:timers/promises'
 import { createDeflate, deflateSync } from 'node:zlib'
 import { errorCode } from '../fs.ts'
 import { type AbsPath, type BlobId, type ByteString, joinAbs, parentOf, type RelPath } from '../values.ts'
-import { HelperLost, nothingLeft, type Scanner, type SeenFile } from './scan.ts'
+import { nothingLeft, type Scanner, type SeenFile } from './scan.ts'
 import { asNodePath, Control, lookAt, typeOf } from './scan-walk.ts'
+import { ThreadLost } from './second-thread.ts'
 import { Bits } from './stat-cache.ts'
 
 export type Failure = 'gone' | 'unreadable' | 'special'
@@ -41,15 +42,15 @@ export async function readContents(
   onProgress?: (done: number, total: number) => void,
 ): Promise<readonly Content[]> {
   const reading = new Reading(scanner.root, files, sink, onProgress)
-  if (files.length < scanner.helperOptions.readFiles) await reading.readOwnShare()
-  else await readWithHelper(scanner, files, reading)
+  if (files.length < scanner.threadOptions.readFiles) await reading.readOwnShare()
+  else await readByTwo(scanner, files, reading)
   return reading.contents()
 }
 
-async function readWithHelper(scanner: Scanner, files: readonly SeenFile[], reading: Reading): Promise<void> {
+async function readByTwo(scanner: Scanner, files: readonly SeenFile[], reading: Reading): Promise<void> {
   const share: ReadShare = { root: scanner.root, control: reading.control, ...packed(files) }
   const theirs = scanner
-    .helper()
+    .secondThread()
     ?.give<unknown>({ kind: 'read', share }, (part) => reading.take(part as Part))
   theirs?.catch(() => undefined) // asked for below, or not needed at all
   try {
@@ -61,8 +62,8 @@ async function readWithHelper(scanner: Scanner, files: readonly SeenFile[], read
   try {
     await theirs
   } catch (error) {
-    if (!(error instanceof HelperLost)) throw error
-    await scanner.loseHelper()
+    if (!(error instanceof ThreadLost)) throw error
+    await scanner.loseThread()
     await reading.readWhatIsMissing()
   }
 }

@@ -35,7 +35,7 @@ import {
 import { bytesOfPaths, type CaptureRules, captureRules, packTracked } from './capture-rules.ts'
 import { readContents } from './content.ts'
 import { IgnoreStack, matchesName, parseRules } from './ignore.ts'
-import { type HelperOptions, type Scan, Scanner } from './scan.ts'
+import { type Scan, Scanner, type ThreadOptions } from './scan.ts'
 import { StatCache } from './stat-cache.ts'
 
 const rel = (path: string) => path as RelPath
@@ -48,10 +48,10 @@ class Place implements AsyncDisposable {
   cache = StatCache.empty()
   rules: CaptureRules = captureRules()
 
-  constructor(helper: Partial<HelperOptions> = {}) {
+  constructor(thread: Partial<ThreadOptions> = {}) {
     this.root = join(this.base, 'w')
     mkdirSync(this.root)
-    this.scanner = new Scanner(absPathUnchecked(this.root), helper)
+    this.scanner = new Scanner(absPathUnchecked(this.root), thread)
   }
 
   bytes(path: string): Buffer {
@@ -725,9 +725,9 @@ function make(place: Place, step: Move): void {
 
 async function runMoves(
   groups: readonly (readonly Move[])[],
-  helper: Partial<HelperOptions> = {},
+  thread: Partial<ThreadOptions> = {},
 ): Promise<void> {
-  await using place = new Place(helper)
+  await using place = new Place(thread)
   place.rules = captureRules({ maxUntrackedFileSize: 20 })
   for (const moves of groups) {
     for (const step of moves) make(place, step)
@@ -767,7 +767,7 @@ function writeMany(place: Place, count: number): void {
 test('[W85] two threads see together what one sees, on a first scan, a second one and after edits', async () => {
   await using place = new Place(alwaysShared)
   writeMany(place, 600)
-  await place.scanner.helper()?.give({ kind: 'read', share: emptyShare(place) }) // the thread is up
+  await place.scanner.secondThread()?.give({ kind: 'read', share: emptyShare(place) }) // the thread is up
   expect((await place.look()).changed).toHaveLength(600)
   await place.calm()
   expect((await place.look()).changed).toEqual([])
@@ -811,14 +811,14 @@ test('[W86] a second thread that dies in the middle of its share costs time and 
   )
   await using place = new Place({ ...alwaysShared, file: new URL(`file://${file}`) })
   writeMany(place, 300)
-  place.scanner.helper()
+  place.scanner.secondThread()
   await pause(300) // up and waiting, so that it does take a share
   expect((await place.look()).changed).toHaveLength(300)
   expect(Object.keys(place.known())).toHaveLength(300)
 
   await using reader = new Place({ readFiles: 1, file: new URL(`file://${file}`) })
   writeMany(reader, 300)
-  reader.scanner.helper()
+  reader.scanner.secondThread()
   await pause(300)
   await reader.look()
   expect(Object.keys(reader.known())).toHaveLength(300)
@@ -828,7 +828,7 @@ test('[W86] a second thread that dies in the middle of its share costs time and 
 test('[W87] the second thread does not keep a process alive', () => {
   const script = `
     const { Scanner } = await import(${JSON.stringify(new URL('./scan.ts', import.meta.url).href)})
-    new Scanner('/').helper()`
+    new Scanner('/').secondThread()`
   const run = () => execFileSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 })
   expect(run).not.toThrow()
 })

@@ -1,7 +1,6 @@
 /** Sees what changed in the user's folder since the last look. Reads only; never follows a link. */
 
 import { constants } from 'node:fs'
-import { Worker } from 'node:worker_threads'
 import { shown, UnturnError } from '../errors.ts'
 import {
   type AbsPath,
@@ -31,7 +30,8 @@ import {
   Status,
   typeOf,
 } from './scan-walk.ts'
-import type { Message, Task } from './scan-worker.ts'
+import type { Task } from './scan-worker.ts'
+import { SecondThread, ThreadLost } from './second-thread.ts'
 import {
   Bits,
   type CacheTable,
@@ -113,7 +113,7 @@ export type Looked =
   | { readonly path: RelPath; readonly skipped: 'special' | 'unreadable' | 'nested-git' }
 
 /** When a second thread pays, and where its code is. */
-export interface HelperOptions {
+export interface ThreadOptions {
   /** From this many known files on they are compared by two. */
   readonly comparedFiles: number
   /** From this many folders on that wait to be listed, they are listed by two. */
@@ -123,7 +123,7 @@ export interface HelperOptions {
   readonly file: URL
 }
 
-const usualHelper: HelperOptions = {
+const usualThread: ThreadOptions = {
   comparedFiles: 8000,
   waitingFolders: 128,
   readFiles: 400,
@@ -134,18 +134,18 @@ const lessons = new WeakMap<Scan, ScanLesson>()
 
 export class Scanner implements AsyncDisposable {
   readonly root: AbsPath
-  readonly helperOptions: HelperOptions
-  #helper: Helper | 'none' | undefined
+  readonly threadOptions: ThreadOptions
+  #thread: SecondThread | 'none' | undefined
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(root: AbsPath, helper: Partial<HelperOptions> = {}) {
+  constructor(root: AbsPath, thread: Partial<ThreadOptions> = {}) {
     this.root = root
-    this.helperOptions = { ...usualHelper, ...helper }
+    this.threadOptions = { ...usualThread, ...thread }
   }
 
   /** Fails with `workspace-unreadable` when the root itself cannot be listed; every other trouble is in the result. */
   async scan(cache: StatCache, rules: CaptureRules, options: ScanOptions = {}): Promise<Scan> {
-    // One at a time: two scans would share the marks of one helper's tasks, and the cache is not a lock.
+    // One at a time: two scans would share the marks of one thread's tasks, and the cache is not a lock.
     const turn = this.#turn.then(() => this.#scanSafely(cache, rules, options))
     this.#turn = turn.catch(() => undefined)
     return await turn
@@ -173,28 +173,28 @@ export class Scanner implements AsyncDisposable {
   }
 
   /** The second thread, started now if it is not there yet; `undefined` where there cannot be one. */
-  helper(): Helper | undefined {
-    this.#helper ??= Helper.start(this.helperOptions.file) ?? 'none'
-    return this.#helper === 'none' ? undefined : this.#helper
+  secondThread(): SecondThread | undefined {
+    this.#thread ??= SecondThread.start(this.threadOptions.file) ?? 'none'
+    return this.#thread === 'none' ? undefined : this.#thread
   }
 
-  async loseHelper(): Promise<void> {
-    const helper = this.#helper
-    this.#helper = 'none'
-    if (helper !== undefined && helper !== 'none') await helper.end()
+  async loseThread(): Promise<void> {
+    const thread = this.#thread
+    this.#thread = 'none'
+    if (thread !== undefined && thread !== 'none') await thread.end()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.loseHelper()
+    await this.loseThread()
   }
 
   async #scanSafely(cache: StatCache, rules: CaptureRules, options: ScanOptions): Promise<Scan> {
     try {
       return await this.#scan(cache, rules, options)
     } catch (error) {
-      if (!(error instanceof HelperLost)) throw error
+      if (!(error instanceof ThreadLost)) throw error
       // It may have taken folders that nobody looked at now: only a new scan is sure to be whole.
-      await this.loseHelper()
+      await this.loseThread()
       return await this.#scan(cache, rules, options)
     }
   }
@@ -346,10 +346,10 @@ class ScanRun {
   async #check(ground: Ground): Promise<readonly Float64Array[]> {
     if (this.#dirty !== undefined)
       return [checkFolders(ground, this.#onProgress, trustedFolders(ground.table, this.#dirty))]
-    const helper =
-      this.#size >= this.#scanner.helperOptions.comparedFiles ? this.#scanner.helper() : undefined
+    const thread =
+      this.#size >= this.#scanner.threadOptions.comparedFiles ? this.#scanner.secondThread() : undefined
     const task: Task = { kind: 'check', ground: sharedGround(ground) }
-    return await shared(helper, task, ground.control, () => checkFolders(ground, this.#onProgress))
+    return await shared(thread, task, ground.control, () => checkFolders(ground, this.#onProgress))
   }
 
   async #list(
@@ -360,7 +360,7 @@ class ScanRun {
     const lister = new Lister(ground, this.#rules, full, this.#ownRules.tracked)
     const waiting = lister.expand(
       jobs,
-      this.#mayShare ? this.#scanner.helperOptions.waitingFolders : Number.POSITIVE_INFINITY,
+      this.#mayShare ? this.#scanner.threadOptions.waitingFolders : Number.POSITIVE_INFINITY,
       this.#onProgress,
     )
     if (rulesChanged(ground)) return 'rules-changed'
@@ -377,7 +377,7 @@ class ScanRun {
       lister.takeFrom(waiting, this.#onProgress)
       return lister.result()
     }
-    const lists = await shared(this.#scanner.helper(), task, ground.control, own, this.#meanwhile)
+    const lists = await shared(this.#scanner.secondThread(), task, ground.control, own, this.#meanwhile)
     return rulesChanged(ground) ? 'rules-changed' : lists
   }
 
@@ -499,13 +499,13 @@ function finalStatus(table: CacheTable, status: Uint8Array): Uint8Array {
 
 /** Both threads at one task. Waits for the other one only if it took a share. */
 async function shared<Result>(
-  helper: Helper | undefined,
+  thread: SecondThread | undefined,
   task: Task,
   control: Int32Array,
   own: () => Result,
   meanwhile?: () => Promise<unknown> | undefined,
 ): Promise<readonly Result[]> {
-  const theirs = helper?.give<Result>(task)
+  const theirs = thread?.give<Result>(task)
   theirs?.catch(() => undefined) // asked for below, or not needed at all
   let mine: Result
   try {
@@ -745,79 +745,4 @@ function unreadableRoot(root: AbsPath, reason: string): UnturnError {
       hint: 'Check that the folder is there and that you may read it, then run the same command again.',
     },
   )
-}
-
-export class HelperLost extends Error {}
-
-interface Waiting {
-  readonly resolve: (result: unknown) => void
-  readonly reject: (error: Error) => void
-  readonly onPart: ((part: unknown) => void) | undefined
-}
-
-/** The second thread as this one sees it. Never keeps the process alive by itself. */
-export class Helper {
-  readonly #worker: Worker
-  readonly #waiting = new Map<number, Waiting>()
-  #next = 1
-  #isLost = false
-  #isEnding = false
-
-  private constructor(worker: Worker) {
-    this.#worker = worker
-    worker.unref()
-    worker.on('message', (message: Message) => this.#hear(message))
-    worker.on('error', (error) => this.#lose(error))
-    worker.on('exit', () => this.#lose(new Error('the thread ended')))
-  }
-
-  static start(file: URL): Helper | undefined {
-    try {
-      return new Helper(new Worker(file))
-    } catch {
-      return undefined // no second thread to be had: one is enough, only slower
-    }
-  }
-
-  give<Result>(task: Task, onPart?: (part: unknown) => void): Promise<Result> {
-    if (this.#isLost) return Promise.reject(new HelperLost('the second thread is gone'))
-    const id = this.#next++
-    // While somebody waits for an answer the process must not end for want of other work.
-    this.#worker.ref()
-    return new Promise<Result>((resolve, reject) => {
-      this.#waiting.set(id, { resolve: (result) => resolve(result as Result), reject, onPart })
-      this.#worker.postMessage({ id, task })
-    })
-  }
-
-  async end(): Promise<void> {
-    this.#isEnding = true
-    await this.#worker.terminate()
-  }
-
-  #hear(message: Message): void {
-    const waiting = this.#waiting.get(message.id)
-    if (waiting === undefined) return
-    if ('part' in message) {
-      waiting.onPart?.(message.part)
-      return
-    }
-    this.#forget(message.id)
-    if ('error' in message) waiting.reject(new HelperLost(message.error))
-    else waiting.resolve(message.result)
-  }
-
-  #forget(id: number): void {
-    this.#waiting.delete(id)
-    // A late answer must not let go of a thread whose end somebody waits for: the program would end first.
-    if (this.#waiting.size === 0 && !this.#isEnding) this.#worker.unref()
-  }
-
-  #lose(cause: unknown): void {
-    this.#isLost = true
-    for (const [id, { reject }] of this.#waiting) {
-      this.#forget(id)
-      reject(new HelperLost('the second thread was lost', { cause }))
-    }
-  }
 }

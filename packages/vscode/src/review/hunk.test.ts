@@ -6,6 +6,7 @@ import {
   fits,
   isUntouched,
   linesOfRange,
+  lineThrough,
   mergeTexts,
   type PendingHunk,
   placeHunks,
@@ -115,6 +116,12 @@ test('[X201] an editor with CRLF has the hunks of a file with LF', () => {
   const placed = placeHunks(hunks, saved, shown)
   expect(placed.every((one) => isUntouched(one, shown))).toBe(true)
   expect(withoutHunks(shown, placed)).toBe('one\r\ntwo\r\nthree\r\nfour\r\nfive\r\nsix\r\n')
+})
+
+test('[X201] a line of the saved text is found where unsaved lines have moved it', () => {
+  const shown = `mine\n${saved.replace('three\n', 'three\nmine, too\n')}`
+  expect([0, 2, 3, 6].map((line) => lineThrough(saved, shown, line))).toEqual([1, 3, 5, 8])
+  expect(lineThrough(saved, saved, 4)).toBe(4)
 })
 
 test('[X202] rejecting one hunk changes only its lines in a text with unsaved edits elsewhere', () => {

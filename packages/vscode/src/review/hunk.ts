@@ -96,6 +96,13 @@ export function placeHunks(hunks: readonly PendingHunk[], saved: string, shown: 
   return apart(placed)
 }
 
+/** Where a line of the saved text stands in the one that is shown. */
+export function lineThrough(saved: string, shown: string, line: number): number {
+  if (saved === shown) return line
+  const edits = diffLines(splitLines(unixText(saved)), splitLines(unixText(shown)))
+  return through(edits, line, line + 1).from
+}
+
 /** The offset where a line of the engine's begins; it counts line feeds only, and a text without one has no lines. */
 function startsOf(text: string): (line: number) => number {
   const starts = [0]

@@ -38,7 +38,7 @@ export function registerReview(
     texts,
     controls,
     new Decorations(documents),
-    new Lenses(pending, documents, texts),
+    new Lenses(pending, documents, texts, merging.unsaved),
     new FileMarks(pending),
     registerActions(places, pending),
     commands.register(),

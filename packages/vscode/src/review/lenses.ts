@@ -1,8 +1,9 @@
 /** Accept, Reject and Why above every hunk, in files and in proposals. */
 
 import * as vscode from 'vscode'
+import type { UnsavedTexts } from '../dirty/unsaved.ts'
 import type { Documents } from './documents.ts'
-import { editOf, hasLines, type PendingHunk } from './hunk.ts'
+import { editOf, hasLines, lineThrough, type PendingHunk } from './hunk.ts'
 import type { AllPending, Pending } from './pending.ts'
 import { proposedPlaces } from './places.ts'
 import { type ReviewTexts, reviewScheme } from './texts.ts'
@@ -12,19 +13,22 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
   readonly #pending: AllPending
   readonly #documents: Documents
   readonly #texts: ReviewTexts
+  readonly #unsaved: UnsavedTexts
   readonly #changes = new vscode.EventEmitter<void>()
   readonly #registration: vscode.Disposable
 
   readonly onDidChangeCodeLenses = this.#changes.event
 
-  constructor(pending: AllPending, documents: Documents, texts: ReviewTexts) {
+  constructor(pending: AllPending, documents: Documents, texts: ReviewTexts, unsaved: UnsavedTexts) {
     this.#pending = pending
     this.#documents = documents
     this.#texts = texts
+    this.#unsaved = unsaved
     this.#registration = vscode.Disposable.from(
       vscode.languages.registerCodeLensProvider([{ scheme: 'file' }, { scheme: reviewScheme }], this),
       documents.onChange(() => this.#changes.fire()),
       pending.onChange(() => this.#changes.fire()),
+      texts.onPlaced(() => this.#changes.fire()),
       vscode.workspace.onDidChangeConfiguration((change) => {
         if (change.affectsConfiguration('unturn.review')) this.#changes.fire()
       }),
@@ -50,9 +54,11 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
   #proposedFor(document: vscode.TextDocument): readonly vscode.CodeLens[] {
     const pending = this.#pending.of(document.uri)
     if (pending === undefined) return []
+    const saved = this.#unsaved.savedOf(document) ?? document.getText()
     return pending.proposalsAt(document.uri).flatMap((file) =>
       file.hunks.flatMap((hunk) => {
-        const range = new vscode.Range(lineIn(document, placeOf(hunk)), 0, lineIn(document, placeOf(hunk)), 0)
+        const line = lineIn(document, lineThrough(saved, document.getText(), placeOf(hunk)))
+        const range = new vscode.Range(line, 0, line, 0)
         const see = {
           title: `$(lightbulb) Proposed ${hunkTitle(hunk)}: See`,
           command: 'unturn.review.openProposal',

@@ -25,12 +25,14 @@ export function proposedPlaces(
   if (address?.proposal === undefined || pending === undefined) return []
   const proposed = texts.proposedIn(document)
   const starts = lineStarts(proposed?.text ?? '')
-  const inText = (proposed?.placed ?? []).map(({ hunk, range }): HunkPlace => {
-    return { pending, hunk, ...linesOfRange(starts, range) }
-  })
   const file = pending
     .proposalsAt(pending.root.uriOf(address.path))
     .find(({ proposal }) => proposal === address.proposal)
+  // The text stays the same when a block of it is accepted; the block is not there any more.
+  const isOpen = (id: string) => file?.hunks.some((hunk) => hunk.id === id) === true
+  const inText = (proposed?.placed ?? []).flatMap(({ hunk, range }): HunkPlace | [] =>
+    isOpen(hunk.id) ? { pending, hunk, ...linesOfRange(starts, range) } : [],
+  )
   const whole = (file?.hunks ?? []).filter((hunk) => !inText.some((place) => place.hunk.id === hunk.id))
   return [...whole.map((hunk): HunkPlace => ({ pending, hunk, first: 0, end: 0 })), ...inText]
 }

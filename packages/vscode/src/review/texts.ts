@@ -60,7 +60,11 @@ export class ReviewTexts implements vscode.TextDocumentContentProvider, vscode.D
   readonly #waiting = new Map<string, NodeJS.Timeout>()
   readonly #proposed = new Map<string, ProposedText>()
 
+  readonly #placings = new vscode.EventEmitter<void>()
+
   readonly onDidChange = this.#changes.event
+  /** Blocks of a proposal have their places anew. Its text may be the same as before. */
+  readonly onPlaced = this.#placings.event
 
   constructor(pending: AllPending, documents: Documents) {
     this.#pending = pending
@@ -104,6 +108,7 @@ export class ReviewTexts implements vscode.TextDocumentContentProvider, vscode.D
     if (address.proposal === undefined) return this.#base(pending, file)
     const proposed = await this.#propose(pending, file, address.proposal)
     this.#proposed.set(uri.toString(), proposed)
+    this.#placings.fire()
     return proposed.text
   }
 
@@ -143,6 +148,7 @@ export class ReviewTexts implements vscode.TextDocumentContentProvider, vscode.D
     this.#registration.dispose()
     for (const timer of this.#waiting.values()) clearTimeout(timer)
     this.#changes.dispose()
+    this.#placings.dispose()
   }
 }
 

@@ -306,11 +306,18 @@ export class MergeScratch implements AsyncDisposable, Objects {
       const renames = await findRenames(this.#git, sides.base, other, this.#places())
       for (const { path } of missing) {
         const to = renames.find(({ from }) => from === path)?.to
-        const followed = to !== undefined && findLeaf(this, side, to) === undefined
-        if (!followed) swallowed.push(changedAndGone(this, path, sides))
+        if (to === undefined || !this.#hasFollowed(merged, side, path, to))
+          swallowed.push(changedAndGone(this, path, sides))
       }
     }
     return swallowed
+  }
+
+  /** Whether what the side made of a file is where the other one has renamed it to. */
+  #hasFollowed(merged: TreeId, side: TreeId, path: RelPath, to: RelPath): boolean {
+    if (findLeaf(this, side, to) === undefined) return true
+    const [made, found] = [findLeaf(this, side, path), findLeaf(this, merged, to)]
+    return made !== undefined && found !== undefined && sameLeaf(made, found)
   }
 
   #autoMerged(report: Report, conflicts: readonly TreeConflict[]): readonly RelPath[] {

@@ -15,6 +15,8 @@ export default defineConfig({
     pool: 'forks',
     fileParallelism: false,
     testTimeout: 120_000,
+    // A click may fall on what the editor is just drawing anew.
+    retry: 1,
     hookTimeout: 90_000,
   },
 })

@@ -42,7 +42,12 @@ export class Editor {
       const { sessionId } = await editor.ask('session/new', where)
       return [editor, sessionId]
     }
-    await editor.ask('session/load', { ...where, sessionId: session })
+    try {
+      await editor.ask('session/load', { ...where, sessionId: session })
+    } catch (error) {
+      endTree(editor.child)
+      throw error
+    }
     return [editor, session]
   }
 

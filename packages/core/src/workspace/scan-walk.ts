@@ -6,13 +6,14 @@
  * through a cursor in shared memory and tell each other about folders in `Marks`.
  */
 
-import { closeSync, constants, lstatSync, openSync, readdirSync, readFileSync, type Stats } from 'node:fs'
-import { errorCode } from '../fs.ts'
+import { constants, readdirSync } from 'node:fs'
 import { type ByteString, isDotGit, joinRel, parentOf, type RelPath } from '../values.ts'
 import { type PlainRules, type Tracked, Verdicts } from './capture-rules.ts'
 import { type IgnoreStack, parseRules } from './ignore.ts'
 import { isStagingName } from './journal.ts'
-import { Bits, type CacheTable, isRacy, isWide, State } from './stat-cache.ts'
+import { folderPathBelow, type Look, lookAt, namesIn, PathBytes, readIgnoreFile, typeOf } from './looking.ts'
+import { Rows } from './rows.ts'
+import { Bits, type CacheTable, isRacy, State } from './stat-cache.ts'
 
 /** What the scan found out about a folder of the cache. */
 export const Status = {
@@ -76,26 +77,6 @@ export interface ListResult {
   /** Of each changed or skipped name: number of its folder, state, mode, size, mtime, ctime, ino. */
   readonly items: Float64Array
   readonly itemNames: string
-}
-
-/** lstat, with the answers a walk can go on with. */
-export function lookAt(path: string | Buffer): Stats | 'gone' | 'unreadable' {
-  try {
-    return lstatSync(path, quiet) ?? 'gone'
-  } catch (error) {
-    const code = errorCode(error)
-    return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP' ? 'gone' : 'unreadable'
-  }
-}
-
-const quiet = { throwIfNoEntry: false } as const
-
-export function typeOf(stat: Stats): number {
-  return stat.mode & constants.S_IFMT
-}
-
-export function asNodePath(path: ByteString): string | Buffer {
-  return isWide(path) ? Buffer.from(path, 'latin1') : path
 }
 
 /**
@@ -185,7 +166,7 @@ class FolderCheck {
   }
 }
 
-function isOfState(stat: Stats, state: number): boolean {
+function isOfState(stat: Look, state: number): boolean {
   return typeOf(stat) === (state === State.link ? constants.S_IFLNK : constants.S_IFREG)
 }
 
@@ -194,7 +175,7 @@ function isJudgedByStat(state: number): boolean {
   return state === State.tooLarge || state === State.unreadable || state === State.special
 }
 
-function sameStat(table: CacheTable, entry: number, stat: Stats): boolean {
+function sameStat(table: CacheTable, entry: number, stat: Look): boolean {
   const double = table.entryAt(entry) >> 1
   const { f64 } = table
   return (
@@ -203,78 +184,6 @@ function sameStat(table: CacheTable, entry: number, stat: Stats): boolean {
     f64[double + 2] === stat.ctimeMs &&
     f64[double + 3] === stat.ino
   )
-}
-
-/**
- * Ends with a slash, for names to be added. An lstat of it would follow a link: right for the root, which may
- * be reached through one, and for nothing below it.
- */
-function folderPathBelow(root: ByteString, folder: ByteString): ByteString {
-  const start = root.endsWith('/') ? root : `${root}/`
-  return folder === '' ? start : `${start}${folder}/`
-}
-
-/**
- * The bytes of a path, built in one place. As strings the paths of a large tree take longer to make, and to
- * turn into bytes again inside Node, than half of the lstat itself.
- */
-class PathBytes {
-  #bytes = Buffer.allocUnsafeSlow(4096)
-  #folderEnd = 0
-  /** The same memory as a path of each length: to make a Buffer for every file took a tenth of a scan. */
-  #byLength: (Buffer | undefined)[] = []
-
-  /** `path` ends with a slash. */
-  setFolder(path: ByteString): void {
-    this.#folderEnd = 0
-    this.#makeRoom(path.length)
-    this.#folderEnd = this.#bytes.write(path, 0, 'latin1')
-  }
-
-  folder(): Buffer {
-    return this.#ofLength(this.#folderEnd)
-  }
-
-  folderItself(): Buffer {
-    return this.#ofLength(this.#folderEnd - 1)
-  }
-
-  /** Good until the next path is asked for. */
-  withName(name: ByteString): Buffer {
-    const { length } = name
-    this.#makeRoom(length)
-    const bytes = this.#bytes
-    const end = this.#folderEnd
-    for (let i = 0; i < length; i++) bytes[end + i] = name.charCodeAt(i)
-    return this.#ofLength(end + length)
-  }
-
-  /** Good until the next path is asked for. */
-  withRecord(table: CacheTable, word: number): Buffer {
-    const start = table.namesAt + (table.u32[word + 8] ?? 0)
-    const length = table.u32[word + 9] ?? 0
-    this.#makeRoom(length)
-    const bytes = this.#bytes
-    const end = this.#folderEnd
-    for (let i = 0; i < length; i++) bytes[end + i] = table.bytes[start + i] ?? 0
-    return this.#ofLength(end + length)
-  }
-
-  #ofLength(length: number): Buffer {
-    const known = this.#byLength[length]
-    if (known !== undefined) return known
-    const made = this.#bytes.subarray(0, length)
-    this.#byLength[length] = made
-    return made
-  }
-
-  #makeRoom(length: number): void {
-    if (this.#folderEnd + length <= this.#bytes.length) return
-    const larger = Buffer.allocUnsafeSlow((this.#folderEnd + length) * 2)
-    this.#bytes.copy(larger, 0, 0, this.#folderEnd)
-    this.#bytes = larger
-    this.#byLength = []
-  }
 }
 
 /** Lists folders and judges their names. */
@@ -379,7 +288,7 @@ export class Lister {
     return before !== Status.dropped && Atomics.compareExchange(marked, index, before, status) === before
   }
 
-  #addFolder(job: Job, stat: Stats, index: number, moment: number, status: number, bits: number): void {
+  #addFolder(job: Job, stat: Look, index: number, moment: number, status: number, bits: number): void {
     const allBits = bits | (job.blocked ? Bits.blocked : 0)
     const perm = stat.mode & Bits.perm
     const { size, mtimeMs, ctimeMs, ino } = stat
@@ -392,7 +301,7 @@ export class Lister {
    * nothing. Kept small: what runs for each of 100,000 files is compiled in both threads, and the more it may do, the
    * longer that takes.
    */
-  #lookIfNext(known: KnownNames, name: ByteString): 'same' | Stats | 'gone' | 'unreadable' | undefined {
+  #lookIfNext(known: KnownNames, name: ByteString): 'same' | Look | 'gone' | 'unreadable' | undefined {
     const { table, marks } = this.#ground
     const entry = known.next
     // A name with a dot in front may be one that means something.
@@ -405,7 +314,7 @@ export class Lister {
     return 'same'
   }
 
-  #judge(visit: Visit, name: ByteString, looked?: Stats | 'gone' | 'unreadable'): void {
+  #judge(visit: Visit, name: ByteString, looked?: Look | 'gone' | 'unreadable'): void {
     const path = joinRel(visit.job.path, name)
     if (isDotGit(name)) {
       if (visit.job.path !== '') this.#skip(visit, name, State.nestedGit, lookAt(this.#path.withName(name)))
@@ -447,7 +356,7 @@ export class Lister {
     else this.#skip(visit, name, State.unreadable, 'unreadable')
   }
 
-  #judgeFolder(visit: Visit, name: ByteString, path: RelPath, stat: Stats): void {
+  #judgeFolder(visit: Visit, name: ByteString, path: RelPath, stat: Look): void {
     const index = this.#ground.table.indexOfFolder(path)
     const covered =
       visit.job.blocked ||
@@ -473,7 +382,7 @@ export class Lister {
     }
   }
 
-  #compare(visit: Visit, name: ByteString, entry: number, stat: Stats): void {
+  #compare(visit: Visit, name: ByteString, entry: number, stat: Look): void {
     const { table, marks } = this.#ground
     const state = captureState(stat)
     if (state === State.special) {
@@ -489,7 +398,7 @@ export class Lister {
     if (!isSame) this.#addItem(visit, name, state, stat)
   }
 
-  #judgeFile(visit: Visit, name: ByteString, path: RelPath, stat: Stats): void {
+  #judgeFile(visit: Visit, name: ByteString, path: RelPath, stat: Look): void {
     const state = captureState(stat)
     if (state === State.special || this.#verdicts.isWanted(path)) this.#addItem(visit, name, state, stat)
     else if (this.#isIgnored(visit, name, path)) this.#addItem(visit, name, State.ignored, stat)
@@ -503,13 +412,13 @@ export class Lister {
     return covered && !this.#verdicts.isProtected(name)
   }
 
-  #skip(visit: Visit, name: ByteString, state: number, stat: Stats | 'gone' | 'unreadable'): void {
+  #skip(visit: Visit, name: ByteString, state: number, stat: Look | 'gone' | 'unreadable'): void {
     if (stat === 'gone') return
     if (stat === 'unreadable') this.#addRow(visit, name, state, 0, 0, 0, 0, 0)
     else this.#addItem(visit, name, state, stat)
   }
 
-  #addItem(visit: Visit, name: ByteString, state: number, stat: Stats): void {
+  #addItem(visit: Visit, name: ByteString, state: number, stat: Look): void {
     const { size, mtimeMs, ctimeMs, ino } = stat
     this.#addRow(visit, name, state, stat.mode, size, mtimeMs, ctimeMs, ino)
   }
@@ -532,7 +441,7 @@ export class Lister {
    * Rules that changed may change the verdict on any name below, also in folders that need no listing. Then
    * the whole scan is void and starts again from the root.
    */
-  #noteRules(visit: Visit, entry: number | undefined, stat: Stats | 'gone' | 'unreadable'): void {
+  #noteRules(visit: Visit, entry: number | undefined, stat: Look | 'gone' | 'unreadable'): void {
     if (!this.#dependsOnOldRules(visit) || typeof stat === 'string') return
     visit.hasRules = true
     const { table, control } = this.#ground
@@ -629,95 +538,7 @@ class Visit {
   }
 }
 
-/** Rows of numbers that grow, and cross to the other thread without a copy. */
-export class Rows {
-  readonly #stride: number
-  #values = new Float64Array(512)
-  #used = 0
-
-  constructor(stride: number) {
-    this.#stride = stride
-  }
-
-  get length(): number {
-    return this.#used / this.#stride
-  }
-
-  // Ten parameters instead of a rest array: that array was a large part of a first scan's garbage.
-  add(
-    a: number,
-    b: number,
-    c: number,
-    d: number,
-    e: number,
-    f: number,
-    g: number,
-    h = 0,
-    i = 0,
-    j = 0,
-  ): void {
-    if (this.#used + 10 > this.#values.length) this.#grow()
-    const values = this.#values
-    const at = this.#used
-    values[at] = a
-    values[at + 1] = b
-    values[at + 2] = c
-    values[at + 3] = d
-    values[at + 4] = e
-    values[at + 5] = f
-    values[at + 6] = g
-    values[at + 7] = h
-    values[at + 8] = i
-    values[at + 9] = j
-    this.#used += this.#stride
-  }
-
-  #grow(): void {
-    const larger = new Float64Array(this.#values.length * 2)
-    larger.set(this.#values)
-    this.#values = larger
-  }
-
-  taken(): Float64Array {
-    return this.#values.subarray(0, this.#used)
-  }
-}
-
-function captureState(stat: Stats): number {
+function captureState(stat: Look): number {
   const type = typeOf(stat)
   return type === constants.S_IFREG ? State.file : type === constants.S_IFLNK ? State.link : State.special
-}
-
-function namesIn(path: Buffer): readonly ByteString[] | 'gone' | 'unreadable' {
-  try {
-    return readdirSync(path, 'latin1')
-  } catch (error) {
-    const code = errorCode(error)
-    return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP' ? 'gone' : 'unreadable'
-  }
-}
-
-const largestIgnoreFile = 100 * 1024 * 1024
-
-/**
- * Git does not follow an ignore file that is a link, so that rules cannot come from outside; nor do we. One
- * that cannot be read has no rules, as in git.
- */
-function readIgnoreFile(path: ByteString): ByteString | undefined {
-  const stat = lookAt(asNodePath(path))
-  if (typeof stat === 'string' || !stat.isFile() || stat.size > largestIgnoreFile) return undefined
-  try {
-    const handle = openSync(
-      asNodePath(path),
-      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-    )
-    try {
-      return readFileSync(handle, 'latin1')
-    } finally {
-      closeSync(handle)
-    }
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error
-    return undefined
-  }
 }

@@ -14,8 +14,8 @@ import {
   type Skipped,
 } from '../values.ts'
 import { type CaptureRules, fingerprintOf, type PlainRules, plainRules } from './capture-rules.ts'
+import { asNodePath, lookAt, typeOf } from './looking.ts'
 import {
-  asNodePath,
   Control,
   checkFolders,
   checkStride,
@@ -25,10 +25,8 @@ import {
   type Job,
   Lister,
   type ListResult,
-  lookAt,
   Marks,
   Status,
-  typeOf,
 } from './scan-walk.ts'
 import type { Task } from './scan-worker.ts'
 import { SecondThread, ThreadLost } from './second-thread.ts'

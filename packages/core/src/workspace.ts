@@ -54,7 +54,7 @@ import {
 import { type RollbackWish, rollback } from './history/rollback.ts'
 import { bytesOnDisk } from './history/store-size.ts'
 import { type PathsOf, restoreSnapshot, revertPaths, type SnapshotWish } from './history/to-snapshot.ts'
-import { DiskRepository, type RuleOptions } from './history/user-repository.ts'
+import { DiskRepository, mayTrack, type RuleOptions } from './history/user-repository.ts'
 import { findWentBack, type WentBack } from './history/went-back.ts'
 import { Flights } from './log/flights.ts'
 import type { IndexDb } from './log/index-db.ts'
@@ -142,12 +142,24 @@ export async function findWorkspace(
 export async function openWorkspace(folder: string, options: OpenOptions = {}): Promise<Workspace> {
   return failing(async () => {
     const { located, env } = placeOf(folder, options)
-    if (!located.known) {
-      refuseTooWide(located.root, env)
-      await create(located, options)
-    }
-    return open(located, options)
+    if (located.known) return open(located, options)
+    refuseTooWide(located.root, env)
+    return openNew(located, options)
   })
+}
+
+async function openNew(located: Located, options: OpenOptions): Promise<Workspace> {
+  const scanner = new Scanner(located.root)
+  try {
+    // A first capture comes next. Of a large repository two threads make it, and the second takes a while to start.
+    if (mayTrack(options.fs ?? nodeFs, located.root, scanner.threadOptions.comparedFiles))
+      scanner.secondThread()
+    await create(located, options)
+    return await open(located, options, scanner)
+  } catch (error) {
+    await scanner[Symbol.asyncDispose]()
+    throw error
+  }
 }
 
 // Ten hooks of ten agents may come at once, and each finds that there is no store yet.
@@ -184,7 +196,11 @@ function placeOf(
   }
 }
 
-async function open(located: Located, options: OpenOptions): Promise<Workspace> {
+async function open(
+  located: Located,
+  options: OpenOptions,
+  scanner = new Scanner(located.root),
+): Promise<Workspace> {
   const fs = options.fs ?? nodeFs
   const env = options.env ?? process.env
   const folders = foldersOf(located.store)
@@ -204,7 +220,7 @@ async function open(located: Located, options: OpenOptions): Promise<Workspace> 
     log,
     lock: lockOf(folders, options),
     flights: new Flights(fs, folders.flights),
-    scanner: new Scanner(located.root),
+    scanner,
     defaultPerms: facts.usual,
     now,
     newId,

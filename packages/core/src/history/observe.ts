@@ -332,10 +332,11 @@ function foldersOf(
 
 // A first look knows most folders to be filled: to read each tree again would take longer than to make it.
 function hasFiles(batch: ObjectBatch, seen: SeenAttrs): (folder: RelPath) => boolean {
-  const filled = new Set(seen.filled)
+  const lessFilled = new Set<ByteString>()
   for (const path of seen.gone)
-    for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) filled.delete(folder)
-  return (folder) => filled.has(folder) || hasFolder(batch, seen.tree, folder)
+    for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) lessFilled.add(folder)
+  return (folder) =>
+    (seen.filled?.has(folder) === true && !lessFilled.has(folder)) || hasFolder(batch, seen.tree, folder)
 }
 
 // The same folders are there as before, but one may have lost its last captured file, or got its first.

@@ -42,6 +42,15 @@ const settledMs = 2500
 
 type Env = Readonly<Record<string, string | undefined>>
 
+const leastEntryBytes = 72
+
+/** Whether the user's index is large enough for so many files. It is not read. */
+export function mayTrack(fs: Fs, root: AbsPath, files: number): boolean {
+  const git = findUserGit(root)
+  const index = git === undefined ? undefined : fs.lstat(joinAbs(git.gitDir, 'index'))
+  return index !== undefined && index.size >= files * leastEntryBytes
+}
+
 export class DiskRepository implements UserRepository {
   readonly #fs: Fs
   readonly #root: AbsPath

@@ -48,7 +48,7 @@ interface UsefulPack extends UserPack {
 function usefulPacks(fs: Fs, packs: readonly UserPack[], ids: Uint8Array): readonly UsefulPack[] {
   const largestFirst = packs.toSorted((a, b) => bytesOf(fs, [b]) - bytesOf(fs, [a]))
   const useful: UsefulPack[] = []
-  let left = new Uint32Array(ids.length / 20).map((_, blob) => blob)
+  let left = upTo(ids.length / 20)
   for (const pack of largestFirst) {
     const reader = left.length === 0 ? undefined : openReader(fs, pack)
     if (reader === undefined) continue
@@ -57,6 +57,12 @@ function usefulPacks(fs: Fs, packs: readonly UserPack[], ids: Uint8Array): reado
     if (places.length > 0) useful.push({ ...pack, reader, blobs, places })
   }
   return useful
+}
+
+function upTo(count: number): Uint32Array {
+  const numbers = new Uint32Array(count)
+  for (let i = 0; i < count; i += 1) numbers[i] = i
+  return numbers
 }
 
 function searched(reader: PackReader, ids: Uint8Array, wanted: Uint32Array) {

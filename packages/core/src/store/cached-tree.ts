@@ -2,26 +2,24 @@
  * The trees that git has noted in its index: for each folder whose entries are those of a tree that it has written or
  * read, the id of that tree. Git commits by these notes without another look, so they are as good as the entries.
  *
- * 5,000 folders stay in the bytes they came in, in git's order: a tree, then all trees below it.
+ * They stand in git's order, a tree and then all trees below it, and in columns: there may be many thousands.
  */
 
 import type { TreeId } from '../values.ts'
 
 export class CachedTrees {
   readonly #bytes: Buffer
-  readonly #notes: readonly Note[]
-  readonly #ids: Buffer
+  readonly #notes: Notes
   readonly #below = new Map<number, ReadonlyMap<string, number>>()
 
-  private constructor(bytes: Buffer, notes: readonly Note[]) {
+  private constructor(bytes: Buffer, notes: Notes) {
     this.#bytes = bytes
     this.#notes = notes
-    this.#ids = Buffer.concat(notes.map(({ idAt }) => (idAt < 0 ? unknown : bytes.subarray(idAt, idAt + 20))))
   }
 
   /** `undefined` where the bytes are no such notes: then the trees are made anew. */
   static parse(bytes: Buffer): CachedTrees | undefined {
-    const notes = new Reader(bytes).all()
+    const notes = new NoteReader(bytes).all()
     return notes === undefined ? undefined : new CachedTrees(bytes, notes)
   }
 
@@ -29,9 +27,9 @@ export class CachedTrees {
 
   /** The tree of this folder, if it is the one of so many entries, with the ids of it and of all trees below. */
   find(folder: number, entries: number): { readonly id: TreeId; readonly all: Uint8Array } | undefined {
-    const note = this.#notes[folder]
-    if (note === undefined || note.count !== entries || note.idAt < 0) return undefined
-    const all = this.#ids.subarray(folder * 20, note.end * 20)
+    const { counts, ends, ids } = this.#notes
+    if (entries < 0 || counts[folder] !== entries) return undefined
+    const all = ids.subarray(folder * 20, (ends[folder] ?? 0) * 20)
     return { id: all.toString('hex', 0, 20) as TreeId, all }
   }
 
@@ -46,67 +44,99 @@ export class CachedTrees {
   }
 
   #namesIn(folder: number): ReadonlyMap<string, number> {
+    const { nameStarts, nameEnds, ends } = this.#notes
     const names = new Map<string, number>()
-    const end = this.#notes[folder]?.end ?? 0
-    for (let at = folder + 1; at < end; at = this.#notes[at]?.end ?? end) {
-      const { nameAt, nameEnd } = this.#notes[at] ?? { nameAt: 0, nameEnd: 0 }
-      names.set(this.#bytes.toString('latin1', nameAt, nameEnd), at)
-    }
+    const end = ends[folder] ?? 0
+    for (let at = folder + 1; at < end; at = ends[at] ?? end)
+      names.set(this.#bytes.toString('latin1', nameStarts[at], nameEnds[at]), at)
     return names
   }
 }
 
-const unknown = Buffer.alloc(20)
-
-interface Note {
-  readonly nameAt: number
-  readonly nameEnd: number
+/** One column for each thing known of a tree. */
+interface Notes {
+  readonly nameStarts: Int32Array
+  readonly nameEnds: Int32Array
   /** How many entries of the index lie in it; -1: they are no longer those of a tree that git knows. */
-  readonly count: number
-  readonly idAt: number
+  readonly counts: Int32Array
   /** The number of the first tree behind it that is not below it. */
-  end: number
+  readonly ends: Int32Array
+  /** 20 bytes each; all zero where git does not know the tree. */
+  readonly ids: Buffer
 }
 
-class Reader {
+const leastBytes = 5
+
+/** Written with numbers alone: what runs once is compiled for no more than it says. */
+class NoteReader {
   readonly #bytes: Buffer
+  readonly #notes: Notes
+  readonly #parents: Int32Array
+  /** How many trees are still to come right below each one. */
+  readonly #left: Int32Array
   #at = 0
 
   constructor(bytes: Buffer) {
+    const most = Math.floor(bytes.length / leastBytes) + 1
+    const column = () => new Int32Array(most)
     this.#bytes = bytes
+    this.#parents = column()
+    this.#left = column()
+    this.#notes = {
+      nameStarts: column(),
+      nameEnds: column(),
+      counts: column(),
+      ends: column(),
+      ids: Buffer.alloc(most * 20),
+    }
   }
 
-  all(): readonly Note[] | undefined {
-    const notes: Note[] = []
-    const open: { readonly note: Note; left: number }[] = []
+  all(): Notes | undefined {
+    let parent = -1
+    let note = 0
     do {
-      const read = this.#next()
-      if (read === undefined) return undefined
-      notes.push(read.note)
-      open.push({ note: read.note, left: read.below })
-      for (let top = open.at(-1); top?.left === 0; top = open.at(-1)) {
-        top.note.end = notes.length
-        open.pop()
-        const above = open.at(-1)
-        if (above !== undefined) above.left -= 1
-      }
-    } while (open.length > 0)
-    return this.#at === this.#bytes.length ? notes : undefined
+      if (!this.#read(note)) return undefined
+      this.#parents[note] = parent
+      parent = this.#left[note] === 0 ? this.#close(note) : note
+      note += 1
+    } while (parent >= 0)
+    return this.#at === this.#bytes.length ? this.#notes : undefined
   }
 
-  #next(): { readonly note: Note; readonly below: number } | undefined {
-    const nameAt = this.#at
-    const nameEnd = this.#bytes.indexOf(0, nameAt)
-    if (nameEnd < 0) return undefined
+  /** The tree, and all that have everything below them by that, end here. Gives the one in which the next lies; or -1. */
+  #close(last: number): number {
+    let note = last
+    for (;;) {
+      this.#notes.ends[note] = last + 1
+      note = this.#parents[note] ?? -1
+      if (note < 0) return -1
+      const left = (this.#left[note] ?? 0) - 1
+      this.#left[note] = left
+      if (left > 0) return note
+    }
+  }
+
+  #read(note: number): boolean {
+    const bytes = this.#bytes
+    const { nameStarts, nameEnds, counts } = this.#notes
+    let nameEnd = this.#at
+    while (nameEnd < bytes.length && bytes[nameEnd] !== 0) nameEnd += 1
+    nameStarts[note] = this.#at
+    nameEnds[note] = nameEnd
     this.#at = nameEnd + 1
     const count = this.#number(space)
     const below = this.#number(newline)
-    if (count === undefined || below === undefined || below < 0) return undefined
-    const idAt = count < 0 ? -1 : this.#at
-    if (count >= 0) this.#at += 20
-    return this.#at > this.#bytes.length
-      ? undefined
-      : { note: { nameAt, nameEnd, count, idAt, end: 0 }, below }
+    if (count === undefined || below === undefined || below < 0) return false
+    counts[note] = count
+    this.#left[note] = below
+    if (count >= 0) this.#readId(note)
+    return this.#at <= bytes.length
+  }
+
+  #readId(note: number): void {
+    const { ids } = this.#notes
+    for (let i = 0; i < 20; i += 1) ids[note * 20 + i] = this.#bytes[this.#at + i] ?? 0
+    this.#at += 20
   }
 
   /** Up to this byte: digits, or -1. */
@@ -119,7 +149,7 @@ class Reader {
         this.#at = at + 1
         return isNegative ? -1 : number
       }
-      if (byte < zero || byte > zero + 9 || number > 0xffffffff) return undefined
+      if (byte < zero || byte > zero + 9 || number > 0x7ffffff) return undefined
       number = number * 10 + byte - zero
     }
   }

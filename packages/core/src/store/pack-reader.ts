@@ -33,7 +33,8 @@ const windowBytes = 64 * 1024
 const stretchBytes = 16 * 1024
 const mostStretches = 32
 const fewObjects = 16
-const fewLeads = 8
+// How far off a guess of an id's place may be; ids are spread evenly.
+const nearby = 24
 const none = Buffer.alloc(0)
 // Git itself stops at 4,095. A chain that goes on is a circle.
 const deepestDelta = 4096
@@ -71,6 +72,7 @@ export class PackReader {
   readonly #fs: Fs
   readonly #path: AbsPath
   readonly #idx: Buffer
+  readonly #words: DataView
   #size: number | undefined
   #whole: Buffer | undefined
   #window: { readonly position: number; readonly bytes: Buffer } = {
@@ -97,6 +99,7 @@ export class PackReader {
     this.#fs = fs
     this.#path = joinAbs(folder, `${name}.pack`)
     this.#idx = idx
+    this.#words = new DataView(idx.buffer, idx.byteOffset, idx.length)
   }
 
   /** The bytes of the index, checked. */
@@ -125,33 +128,20 @@ export class PackReader {
    * strings they would take longer than the search, and to halve all of the index for each means to wait for memory.
    */
   findMany(ids: Uint8Array, wanted: Uint32Array): Int32Array {
-    const leads = this.#leads()
-    const starts = startsByLead(leads)
+    const words = this.#words
     const places = new Int32Array(wanted.length)
     for (let i = 0; i < wanted.length; i += 1) {
       const at = (wanted[i] ?? 0) * 20
       const lead = leadAt(ids, at)
-      let low = starts[lead >>> 16] ?? 0
-      let high = starts[(lead >>> 16) + 1] ?? 0
-      while (high - low > fewLeads) {
-        const middle = (low + high) >>> 1
-        const found = leads[middle] ?? 0
-        if (found === lead) break
-        if (found < lead) low = middle + 1
-        else high = middle
-      }
-      while (low < high && !(leads[low] === lead && this.#isAt(low, ids, at))) low += 1
-      places[i] = low < high ? low : -1
+      const first = lead >>> 24
+      const start = first === 0 ? 0 : words.getUint32(4 + first * 4)
+      const end = words.getUint32(8 + first * 4)
+      let place = firstFrom(words, lead, start, end)
+      while (place < end && words.getUint32(idsAt + place * 20) === lead && !this.#isAt(place, ids, at))
+        place += 1
+      places[i] = place < end && words.getUint32(idsAt + place * 20) === lead ? place : -1
     }
     return places
-  }
-
-  /** The first four bytes of each id. */
-  #leads(): Uint32Array {
-    const words = new DataView(this.#idx.buffer, this.#idx.byteOffset, this.#idx.length)
-    const leads = new Uint32Array(this.count)
-    for (let place = 0; place < this.count; place += 1) leads[place] = words.getUint32(idsAt + place * 20)
-    return leads
   }
 
   #isAt(place: number, bytes: Uint8Array, at: number): boolean {
@@ -205,9 +195,22 @@ export class PackReader {
     const memory = Buffer.allocUnsafeSlow(mostStretches * stretchBytes + mostHeadBytes)
     for (const { from, to, objects } of piecesOf(offsets, end)) {
       const piece = this.#whole?.subarray(from, to) ?? this.#fs.readPart(this.#path, from, to - from, memory)
-      for (const object of objects) sizes[object] = this.#blobSizeIn(piece, (offsets[object] ?? 0) - from)
+      this.#blobSizesIn(piece, from, objects, offsets, sizes)
     }
     return sizes
+  }
+
+  #blobSizesIn(
+    piece: Buffer,
+    from: number,
+    objects: Uint32Array,
+    offsets: Float64Array,
+    sizes: Float64Array,
+  ): void {
+    for (let i = 0; i < objects.length; i += 1) {
+      const object = objects[i] ?? 0
+      sizes[object] = this.#blobSizeIn(piece, (offsets[object] ?? 0) - from)
+    }
   }
 
   /** Without an object for each of 100,000: that took longer than to read them all. */
@@ -282,7 +285,7 @@ export class PackReader {
 
   #offsetAt(place: number): number {
     const offsets = idsAt + this.count * 24
-    const offset = this.#idx.readUInt32BE(offsets + place * 4)
+    const offset = this.#words.getUint32(offsets + place * 4)
     if (offset < 0x80000000) return offset
     // Beyond 2 GiB the entry points into a second table of 8 bytes each.
     const far = offsets + this.count * 4 + (offset - 0x80000000) * 8
@@ -354,13 +357,21 @@ function leadAt(bytes: Uint8Array, at: number): number {
   )
 }
 
-/** For each value of the first two bytes, the first place whose id has it, or more. */
-function startsByLead(leads: Uint32Array): Uint32Array {
-  const starts = new Uint32Array(2 ** 16 + 1).fill(leads.length)
-  for (let place = leads.length - 1; place >= 0; place -= 1) starts[(leads[place] ?? 0) >>> 16] = place
-  for (let value = 2 ** 16 - 1; value >= 0; value -= 1)
-    starts[value] = Math.min(starts[value] ?? 0, starts[value + 1] ?? 0)
-  return starts
+/** Of the places of one first byte, the first whose id begins with these four bytes, or more. */
+function firstFrom(words: DataView, lead: number, start: number, end: number): number {
+  let low = start
+  let high = end
+  const guess = start + Math.floor(((end - start) * (lead & 0xffffff)) / 0x1000000)
+  const before = guess - nearby
+  const behind = guess + nearby
+  if (before >= low && words.getUint32(idsAt + before * 20) < lead) low = before + 1
+  if (behind < high && words.getUint32(idsAt + behind * 20) >= lead) high = behind
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (words.getUint32(idsAt + middle * 20) < lead) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 interface Piece {

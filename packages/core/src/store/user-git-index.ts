@@ -61,6 +61,8 @@ export interface PlainFiles {
   readonly executable: Uint8Array
   /** Size, mtime, ctime and ino of each. */
   readonly stats: Float64Array
+  /** The sizes once more, side by side. */
+  readonly sizes: Float64Array
 }
 
 /** What a stat must tell for a file to count as clean. */
@@ -118,46 +120,16 @@ export class TrackedFiles {
 
   /** All files whose blob is on disk if their stat is still the same; see `isClean` for those that are left out. */
   plainFiles(): PlainFiles {
-    const { raw, starts, names, nameStarts, nameEnds, paths } = this.#index
-    const words = new DataView(raw.buffer, raw.byteOffset, raw.length)
-    const columns = new PlainColumns(this.count, names, raw)
-    const flaws = new FlawsByFolder(names)
-    for (let place = 0; place < this.count; place += 1) {
-      const common = paths.common[place] ?? 0
-      columns.pass(common)
-      flaws.pass(common)
-      if (!this.#isPlain(words, place)) continue
-      const start = starts[place] ?? 0
-      const size = words.getUint32(start + 36)
-      const mtimeMs = msOfTime(words.getUint32(start + 8), words.getUint32(start + 12))
-      if (mtimeMs >= this.mtimeMs) continue
-      if (size === 0 && raw.toString('hex', start + 40, start + 60) !== EMPTY_BLOB) continue
-      const nameStart = nameStarts[place] ?? 0
-      const nameEnd = nameEnds[place] ?? 0
-      const lastName = paths.names[place] ?? 0
-      if (flaws.has(nameStart, lastName, nameEnd)) continue
-      columns.add(nameStart, lastName, nameEnd)
-      columns.addBlob(start + 40, (words.getUint32(start + 24) & 0o100) !== 0)
-      const ctimeMs = msOfTime(words.getUint32(start), words.getUint32(start + 4))
-      columns.addStat(size, mtimeMs, ctimeMs, words.getUint32(start + 20))
-    }
-    return columns.taken()
+    const reader = new PlainReader(this.#index, this.mtimeMs)
+    let isAll = true
+    for (let place = 0; place < this.count; place += 1) if (!reader.read(place)) isAll = false
+    return isAll ? reader.files : plainFilesThat(reader.files, (place) => reader.isPlain(place))
   }
 
   /** What git noted of the trees that these files make. */
   cachedTrees(): CachedTrees | undefined {
     const notes = extensionOf(this.#index.raw, this.#index.end, 'TREE')
     return notes === undefined ? undefined : CachedTrees.parse(notes)
-  }
-
-  #isPlain(words: DataView, place: number): boolean {
-    const { starts, version } = this.#index
-    const start = starts[place] ?? 0
-    const flags = words.getUint16(start + 60)
-    const more = version >= 3 && (flags & 0x4000) !== 0 ? words.getUint16(start + 62) : 0
-    return (
-      (words.getUint32(start + 24) & 0o170000) === 0o100000 && (flags & 0x3000) === 0 && (more & 0x2000) === 0
-    )
   }
 
   /** All paths, in order, mostly in memory that another thread can look them up in. */
@@ -167,22 +139,16 @@ export class TrackedFiles {
 
   /** Paths that end in this name, at any depth. */
   pathsNamed(name: ByteString): readonly RelPath[] {
-    const { nameStarts, nameEnds } = this.#index
+    const { names, nameEnds, paths } = this.#index
+    const first = name.charCodeAt(0)
     const found: RelPath[] = []
     for (let place = 0; place < this.count; place += 1) {
-      if ((nameEnds[place] ?? 0) - (nameStarts[place] ?? 0) < name.length) continue
-      if (!this.#endsIn(nameEnds[place] ?? 0, name)) continue
+      const at = paths.names[place] ?? 0
+      if (names[at] !== first || (nameEnds[place] ?? 0) - at !== name.length) continue
       const path = this.#path(place)
       if (nameOf(path) === name && flawOfRelPath(path) === undefined) found.push(relPathUnchecked(path))
     }
     return found
-  }
-
-  #endsIn(end: number, name: ByteString): boolean {
-    const { names } = this.#index
-    for (let i = 1; i <= name.length; i += 1)
-      if (names[end - i] !== name.charCodeAt(name.length - i)) return false
-    return true
   }
 
   /**
@@ -295,143 +261,178 @@ export class TrackedFiles {
   }
 }
 
-class PlainColumns {
-  readonly #bytes: Uint8Array
-  readonly #blobs: Uint8Array
-  /** The same bytes as words, where they lie so that this is possible. */
-  readonly #blobWords: Uint32Array | undefined
-  readonly #starts: Uint32Array
-  readonly #names: Uint32Array
-  readonly #ends: Uint32Array
-  readonly #common: Uint32Array
-  readonly #ids: Uint8Array
+/** Reads entries into columns, one after the other, and tells which of them are plain files. */
+class PlainReader {
+  readonly files: PlainFiles
+  readonly #index: ParsedIndex
+  readonly #indexMs: number
+  readonly #fields: DataView
+  readonly #sound: SoundPaths
+  readonly #isPlain: Uint8Array
+  /** The same bytes as words: entries lie at multiples of four, but in version 4. */
+  readonly #words: Uint32Array
   readonly #idWords: Uint32Array
-  readonly #executable: Uint8Array
-  readonly #stats: Float64Array
-  readonly #sinceLast = new CommonWithLast()
-  #count = 0
 
-  /** `bytes` has the paths, `blobs` the ids, at places that are told later. */
-  constructor(most: number, bytes: Uint8Array, blobs: Uint8Array) {
-    this.#bytes = bytes
-    this.#blobs = blobs
-    const canUseWords = blobs.byteOffset % 4 === 0
-    this.#blobWords = canUseWords
-      ? new Uint32Array(blobs.buffer, blobs.byteOffset, blobs.length >> 2)
-      : undefined
-    this.#starts = new Uint32Array(most)
-    this.#names = new Uint32Array(most)
-    this.#ends = new Uint32Array(most)
-    this.#common = new Uint32Array(most)
-    this.#idWords = new Uint32Array(most * 5)
-    this.#ids = new Uint8Array(this.#idWords.buffer)
-    this.#executable = new Uint8Array(most)
-    this.#stats = new Float64Array(most * 4)
-  }
-
-  /** Each path is told of, whether it is added or not, with what it has in common with the one before. */
-  pass(common: number): void {
-    this.#sinceLast.see(common)
-  }
-
-  add(start: number, name: number, end: number): void {
-    const at = this.#count++
-    this.#starts[at] = start
-    this.#names[at] = name
-    this.#ends[at] = end
-    this.#common[at] = this.#sinceLast.take()
-  }
-
-  /** Of the file added last, as are all below. */
-  addBlob(idAt: number, isExecutable: boolean): void {
-    const at = this.#count - 1
-    this.#executable[at] = isExecutable ? 1 : 0
-    const words = this.#blobWords
-    if (words !== undefined && idAt % 4 === 0)
-      for (let i = 0; i < 5; i += 1) this.#idWords[at * 5 + i] = words[idAt / 4 + i] ?? 0
-    else for (let i = 0; i < 20; i += 1) this.#ids[at * 20 + i] = this.#blobs[idAt + i] ?? 0
-  }
-
-  addStat(size: number, mtimeMs: number, ctimeMs: number, ino: number): void {
-    const at = (this.#count - 1) * 4
-    this.#stats[at] = size
-    this.#stats[at + 1] = mtimeMs
-    this.#stats[at + 2] = ctimeMs
-    this.#stats[at + 3] = ino
-  }
-
-  taken(): PlainFiles {
-    const count = this.#count
-    return {
-      paths: {
-        bytes: this.#bytes,
-        starts: this.#starts.subarray(0, count),
-        names: this.#names.subarray(0, count),
-        ends: this.#ends.subarray(0, count),
-        common: this.#common.subarray(0, count),
-      },
-      ids: this.#ids.subarray(0, count * 20),
-      executable: this.#executable.subarray(0, count),
-      stats: this.#stats.subarray(0, count * 4),
+  constructor(index: ParsedIndex, indexMs: number) {
+    const { raw, starts, names, paths } = index
+    const count = starts.length
+    this.#index = index
+    this.#indexMs = indexMs
+    this.#fields = new DataView(raw.buffer, raw.byteOffset, raw.length)
+    this.#sound = new SoundPaths(names)
+    this.#isPlain = new Uint8Array(count)
+    this.#words = new Uint32Array(raw.buffer, 0, raw.buffer.byteLength >> 2)
+    this.#idWords = new Uint32Array(count * 5)
+    const ids = new Uint8Array(this.#idWords.buffer)
+    this.files = {
+      paths,
+      ids,
+      executable: new Uint8Array(count),
+      stats: new Float64Array(count * 4),
+      sizes: new Float64Array(count),
     }
+  }
+
+  isPlain(place: number): boolean {
+    return this.#isPlain[place] === 1
+  }
+
+  /** In order: each place once. A function of its own, for one that is called 100,000 times is soon compiled. */
+  read(place: number): boolean {
+    const fields = this.#fields
+    const { starts, nameStarts, nameEnds, paths } = this.#index
+    const start = starts[place] ?? 0
+    if (!this.#sound.has(nameStarts[place] ?? 0, nameEnds[place] ?? 0, paths.common[place] ?? 0)) return false
+    const mode = fields.getUint32(start + 24)
+    const size = fields.getUint32(start + 36)
+    const mtimeMs = msOfTime(fields.getUint32(start + 8), fields.getUint32(start + 12))
+    if ((mode & 0o170000) !== 0o100000 || mtimeMs >= this.#indexMs || !this.#isStaged(start)) return false
+    if (size === 0 && !this.#hasEmptyBlob(start)) return false
+    this.#isPlain[place] = 1
+    this.#readId(place, start + 40)
+    const { stats, sizes, executable } = this.files
+    executable[place] = (mode & 0o100) === 0 ? 0 : 1
+    sizes[place] = size
+    stats[place * 4] = size
+    stats[place * 4 + 1] = mtimeMs
+    stats[place * 4 + 2] = msOfTime(fields.getUint32(start), fields.getUint32(start + 4))
+    stats[place * 4 + 3] = fields.getUint32(start + 20)
+    return true
+  }
+
+  /** As a whole: not one side of a conflict, and more than an intent to add. */
+  #isStaged(start: number): boolean {
+    const flags = this.#fields.getUint16(start + 60)
+    if ((flags & 0x3000) !== 0) return false
+    const more = this.#index.version >= 3 && (flags & 0x4000) !== 0 ? this.#fields.getUint16(start + 62) : 0
+    return (more & 0x2000) === 0
+  }
+
+  #hasEmptyBlob(start: number): boolean {
+    return this.#index.raw.toString('hex', start + 40, start + 60) === EMPTY_BLOB
+  }
+
+  #readId(place: number, at: number): void {
+    const from = this.#index.raw.byteOffset + at
+    if (from % 4 === 0)
+      for (let i = 0; i < 5; i += 1) this.#idWords[place * 5 + i] = this.#words[from / 4 + i] ?? 0
+    else this.files.ids.set(this.#index.raw.subarray(at, at + 20), place * 20)
   }
 }
 
 /** Those of the files that `isIn` says. */
 export function plainFilesThat(files: PlainFiles, isIn: (file: number) => boolean): PlainFiles {
   const { paths, ids, executable, stats } = files
-  const count = paths.starts.length
-  const columns = new PlainColumns(count, paths.bytes, ids)
-  for (let file = 0; file < count; file += 1) {
-    columns.pass(paths.common[file] ?? 0)
+  const taken = new Uint32Array(paths.starts.length)
+  const common = new Uint32Array(paths.starts.length)
+  const sinceLast = new CommonWithLast()
+  let count = 0
+  for (let file = 0; file < taken.length; file += 1) {
+    sinceLast.see(paths.common[file] ?? 0)
     if (!isIn(file)) continue
-    columns.add(paths.starts[file] ?? 0, paths.names[file] ?? 0, paths.ends[file] ?? 0)
-    columns.addBlob(file * 20, executable[file] === 1)
-    const [size = 0, mtimeMs = 0, ctimeMs = 0, ino = 0] = stats.subarray(file * 4, file * 4 + 4)
-    columns.addStat(size, mtimeMs, ctimeMs, ino)
+    taken[count] = file
+    common[count++] = sinceLast.take()
   }
-  return columns.taken()
-}
-
-/** Judges a folder once for all files in it that come one after the other. */
-class FlawsByFolder {
-  readonly #names: Buffer
-  readonly #sinceAsked = new CommonWithLast()
-  #folderLength = -1
-  #isFlawed = false
-
-  constructor(names: Buffer) {
-    this.#names = names
+  const all = taken.subarray(0, count)
+  const narrow = new Uint8Array(count * 20)
+  const numbers = new Float64Array(count * 4)
+  for (const [at, file] of all.entries()) {
+    narrow.set(ids.subarray(file * 20, file * 20 + 20), at * 20)
+    numbers.set(stats.subarray(file * 4, file * 4 + 4), at * 4)
   }
-
-  /** Each path is told of, whether it is asked about or not, with what it has in common with the one before. */
-  pass(common: number): void {
-    this.#sinceAsked.see(common)
-  }
-
-  has(start: number, name: number, end: number): boolean {
-    const names = this.#names
-    const common = this.#sinceAsked.take()
-    const folderLength = name - start - 1
-    // Files of one folder have all of its path in common, and the slash behind it.
-    if (folderLength !== this.#folderLength || common <= folderLength) this.#judge(start, folderLength)
-    if (this.#isFlawed || name === end) return true
-    for (let at = name; at < end; at += 1) if (names[at] === 0) return true
-    return mayBeFlawed(names[name] ?? 0) && flawOfRelPath(names.toString('latin1', name, end)) !== undefined
-  }
-
-  /** -1: the file lies at the top. 0: its path begins with a slash. */
-  #judge(start: number, length: number): void {
-    this.#folderLength = length
-    this.#isFlawed =
-      length >= 0 && flawOfRelPath(this.#names.toString('latin1', start, start + length)) !== undefined
+  return {
+    paths: {
+      bytes: paths.bytes,
+      starts: all.map((file) => paths.starts[file] ?? 0),
+      names: all.map((file) => paths.names[file] ?? 0),
+      ends: all.map((file) => paths.ends[file] ?? 0),
+      common: common.subarray(0, count),
+    },
+    ids: narrow,
+    executable: new Uint8Array(all.length).map((_, at) => executable[all[at] ?? 0] ?? 0),
+    stats: numbers,
+    sizes: new Float64Array(count).map((_, at) => files.sizes[all[at] ?? 0] ?? 0),
   }
 }
 
-/** The names that are judged begin with a dot, or look like `git~1`, or have invisible characters in them. */
-function mayBeFlawed(first: number): boolean {
-  return first === 0x2e || first === 0x67 || first === 0x47 || first >= 0x80
+/**
+ * Judges paths in their order. A flawed name begins in one of a few ways, or has a NUL in it: such a name is odd. What a
+ * path shares with a sound one before it need not be looked at again.
+ */
+class SoundPaths {
+  readonly #bytes: Buffer
+  #wasSound = false
+  /** How far the last path goes to the end of its last odd name. */
+  #oddLength = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  /** `common`: the bytes that the path has in common with the one asked about before. */
+  has(start: number, end: number, common: number): boolean {
+    const isShared = this.#wasSound && common > this.#oddLength
+    // The last byte in common may begin a name that goes on in another way.
+    const odd = lastOdd(this.#bytes, start, isShared ? start + common - 1 : start, end)
+    if (odd >= 0 || !isShared) this.#oddLength = odd < 0 ? 0 : endOfName(this.#bytes, odd, end) - start
+    this.#wasSound = odd < 0 || flawOfRelPath(this.#bytes.toString('latin1', start, end)) === undefined
+    return this.#wasSound
+  }
 }
+
+/** Where the last odd name begins, of those that go on at `from` or behind it; -1 for none. */
+function lastOdd(bytes: Buffer, start: number, from: number, end: number): number {
+  let odd = -1
+  let before = from === start ? slash : (bytes[from - 1] ?? 0)
+  for (let at = from; at < end; at += 1) {
+    const byte = bytes[at] ?? 0
+    if (byte === 0 || (before === slash && beginsOddly(byte, bytes[at + 1] ?? 0))) odd = at
+    before = byte
+  }
+  return before === slash ? end : odd
+}
+
+function beginsOddly(first: number, second: number): boolean {
+  return first === slash || first === dot || first >= 0x80 || (isG(first) && mayGoOn(second))
+}
+
+function endOfName(bytes: Buffer, from: number, end: number): number {
+  let at = from
+  while (at < end && bytes[at] !== slash) at += 1
+  return at
+}
+
+function isG(byte: number): boolean {
+  return byte === 0x67 || byte === 0x47
+}
+
+/** `git~1` has an i there, or something invisible. */
+function mayGoOn(byte: number): boolean {
+  return byte === 0x69 || byte === 0x49 || byte >= 0x80
+}
+
+const slash = 0x2f
+const dot = 0x2e
 
 /** A hash table in one array: a `Map` of 100,000 strings takes longer to fill than the index to read. */
 class PlacesByName {

@@ -7,7 +7,7 @@
  */
 
 import { constants, readdirSync } from 'node:fs'
-import { type ByteString, isDotGit, joinRel, parentOf, type RelPath } from '../values.ts'
+import { type ByteString, isDotGit, joinRel, nameOf, parentOf, type RelPath } from '../values.ts'
 import { type PlainRules, type Tracked, Verdicts } from './capture-rules.ts'
 import { type IgnoreStack, parseRules } from './ignore.ts'
 import { isStagingName } from './journal.ts'
@@ -67,7 +67,11 @@ export interface Job {
   readonly blocked: boolean
   /** The folder of the cache that the job belongs to: what was found counts only if that one does. */
   readonly origin: number
+  /** The place that the folder itself has in the cache; -1: none. */
+  readonly index: number
   readonly above?: IgnoreStack | undefined
+  /** Where the name was met, if nobody has looked yet whether it is a folder. */
+  readonly metIn?: Visit
 }
 
 export interface ListResult {
@@ -199,6 +203,8 @@ export class Lister {
   readonly #stacks = new Map<ByteString, IgnoreStack>()
   readonly #path = new PathBytes()
   #seenSince = 0
+  /** Not while jobs are made for the other thread, which could not go back to where a name was met. */
+  #mayTakeForFolders = false
 
   constructor(ground: Ground, rules: PlainRules, full: boolean, tracked?: Tracked) {
     this.#ground = ground
@@ -220,14 +226,19 @@ export class Lister {
 
   /** Takes jobs from the shared list until none is left, each with everything below it. */
   takeFrom(jobs: readonly Job[], onProgress?: (seen: number) => void): void {
+    this.#mayTakeForFolders = this.#full
     for (;;) {
       const job = jobs[Atomics.add(this.#ground.control, Control.cursor, 1)]
       if (job === undefined) return
-      const stack = [job]
-      for (let top = stack.pop(); top !== undefined && !this.#isVoid(); top = stack.pop()) {
-        stack.push(...this.#list(top))
-        this.#tell(onProgress)
-      }
+      this.#listAll(job, onProgress)
+    }
+  }
+
+  #listAll(job: Job, onProgress: ((seen: number) => void) | undefined): void {
+    const stack = [job]
+    for (let top = stack.pop(); top !== undefined && !this.#isVoid(); top = stack.pop()) {
+      for (const below of this.#list(top)) stack.push(below)
+      this.#tell(onProgress)
     }
   }
 
@@ -254,10 +265,13 @@ export class Lister {
 
   #list(job: Job): readonly Job[] {
     const { table, root } = this.#ground
-    const index = table.indexOfFolder(job.path)
+    const { index } = job
     const moment = Date.now()
     this.#path.setFolder(folderPathBelow(root, job.path))
     const stat = lookAt(job.path === '' ? this.#path.folder() : this.#path.folderItself())
+    // A listing would follow a link. Only the root may be one.
+    if (typeof stat !== 'string' && typeOf(stat) !== constants.S_IFDIR && job.path !== '')
+      return this.#takeForFile(job, stat)
     const names = typeof stat === 'string' ? stat : namesIn(this.#path.folder())
     if (typeof stat === 'string' || typeof names === 'string') {
       const status = names === 'unreadable' ? Status.unreadable : Status.gone
@@ -271,13 +285,34 @@ export class Lister {
     const visit = new Visit(job, number, new KnownNames(table, index), this.#stackIn(job, names))
     for (const name of names) {
       const looked = this.#lookIfNext(visit.known, name)
-      if (looked !== 'same') this.#judge(visit, name, looked)
+      if (looked !== 'same' && !this.#isTakenForFolder(visit, name)) this.#judge(visit, name, looked)
     }
     this.#noteVanishedRules(visit, index)
     const racy = isRacy(stat, moment) || visit.hasUnreadable
     this.#addFolder(job, stat, index, moment, Status.listed, racy ? Bits.racy : 0)
     this.#seenSince += names.length
     return visit.below
+  }
+
+  /**
+   * What the cache has as a folder with files in it will be listed, whatever the rules say, and that begins with a look
+   * at it: one before it would be one too many for each of thousands of folders.
+   */
+  #isTakenForFolder(visit: Visit, name: ByteString): boolean {
+    if (!this.#mayTakeForFolders || name.charCodeAt(0) === dot) return false
+    const path = joinRel(visit.job.path, name)
+    const index = this.#ground.table.indexOfFolder(path)
+    if (index < 0 || this.#ground.marks.knownBelow[index] === 0 || this.#verdicts.isApart(path)) return false
+    const blocked = this.#isCovered(visit, name, path)
+    visit.below.push({ path, blocked, origin: index, index, above: visit.stack, metIn: visit })
+    return true
+  }
+
+  /** It is no folder, or no longer. */
+  #takeForFile({ path, index, metIn }: Job, stat: Look): readonly Job[] {
+    this.#mark(index, Status.gone)
+    if (metIn !== undefined) this.#judge(metIn, nameOf(path), stat)
+    return []
   }
 
   /** The folder above may have dropped this one in the meantime, in the other thread: then it counts no more. */
@@ -358,18 +393,18 @@ export class Lister {
 
   #judgeFolder(visit: Visit, name: ByteString, path: RelPath, stat: Look): void {
     const index = this.#ground.table.indexOfFolder(path)
-    const covered =
-      visit.job.blocked ||
-      this.#verdicts.isHeavy(name) ||
-      visit.stack.verdict(path, true) === 'ignored' ||
-      (index < 0 && this.#isCrowded(name))
+    const covered = this.#isCovered(visit, name, path) || (index < 0 && this.#isCrowded(name))
     if (!covered || this.#isException(path, index)) {
       const origin = index >= 0 ? index : visit.job.origin
-      visit.below.push({ path, blocked: covered, origin, above: visit.stack })
+      visit.below.push({ path, blocked: covered, origin, index, above: visit.stack })
       return
     }
     if (index >= 0) Atomics.store(this.#ground.marks.status, index, Status.dropped)
     this.#skip(visit, name, State.ignored, stat)
+  }
+
+  #isCovered(visit: Visit, name: ByteString, path: RelPath): boolean {
+    return visit.job.blocked || this.#verdicts.isHeavy(name) || visit.stack.verdict(path, true) === 'ignored'
   }
 
   #isCrowded(name: ByteString): boolean {
@@ -470,7 +505,7 @@ export class Lister {
     if (job.blocked) return this.#verdicts.outermost // never asked: everything below is covered already
     const above =
       job.above ?? (job.path === '' ? this.#verdicts.outermost : this.#stackOf(parentOf(job.path)))
-    return names.includes('.gitignore') ? this.#withRules(above, job.path) : above
+    return hasIgnoreFile(names) ? this.#withRules(above, job.path) : above
   }
 
   #stackOf(folder: ByteString): IgnoreStack {
@@ -513,6 +548,12 @@ class KnownNames {
 }
 
 const dot = 0x2e
+
+/** A loop, since `includes` compares the strings of all of 5,000 folders outside of what is compiled. */
+function hasIgnoreFile(names: readonly ByteString[]): boolean {
+  for (const name of names) if (name.charCodeAt(0) === dot && name === '.gitignore') return true
+  return false
+}
 
 /** The mode of a file whose record has these bits; -1 where the record is of something else, or proves nothing. */
 function plainMode(bits: number): number {

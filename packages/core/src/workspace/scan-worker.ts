@@ -22,6 +22,7 @@ export type Task =
       readonly rules: PlainRules
       readonly full: boolean
       readonly jobs: readonly Job[]
+      readonly folderPaths: string
     }
   | { readonly kind: 'read'; readonly share: ReadShare }
 
@@ -47,7 +48,9 @@ async function run(task: Task, givePart: GivePart): Promise<unknown> {
     case 'check':
       return checkFolders(joined(task.ground))
     case 'list': {
-      const lister = new Lister(joined(task.ground), task.rules, task.full)
+      const ground = joined(task.ground)
+      ground.table.keepFolderPaths(task.folderPaths.split('\0'))
+      const lister = new Lister(ground, task.rules, task.full)
       lister.takeFrom(task.jobs)
       return lister.result()
     }

@@ -261,7 +261,7 @@ class ScanRun {
   readonly #mayShare: boolean
   readonly #size: number
   readonly #onProgress: ((seen: number) => void) | undefined
-  readonly #meanwhile: ScanOptions['meanwhile']
+  readonly #meanwhile: () => Promise<void>
   readonly #dirty: DirtyFolders | undefined
   readonly #startedMs = Date.now()
 
@@ -276,7 +276,10 @@ class ScanRun {
     this.#mayShare = rules.tracked === undefined || rules.tracked.shared !== undefined
     this.#size = cache.size
     this.#onProgress = options.onProgress
-    this.#meanwhile = options.meanwhile
+    this.#meanwhile = async () => {
+      this.#fingerprint() // asked for in the end; the other thread goes on while it is worked out
+      await options.meanwhile?.()
+    }
     this.#dirty = options.dirty
   }
 
@@ -301,7 +304,8 @@ class ScanRun {
 
   async #scanAll(): Promise<Scan> {
     const ground = this.#ground()
-    const root: Job = { path: '', blocked: false, origin: ground.table.folderCount > 0 ? 0 : -1 }
+    const place = ground.table.folderCount > 0 ? 0 : -1
+    const root: Job = { path: '', blocked: false, origin: place, index: place }
     const lists = await this.#list(ground, [root], true)
     if (lists === 'rules-changed') throw new Error('unreachable: a full scan does not depend on old rules')
     this.#refuseLostRoot(ground)
@@ -363,13 +367,14 @@ class ScanRun {
     )
     if (rulesChanged(ground)) return 'rules-changed'
     if (waiting.length === 0) return [lister.result()]
-    const plainJobs = waiting.map(({ path, blocked, origin }) => ({ path, blocked, origin }))
+    const plainJobs = waiting.map(({ path, blocked, origin, index }) => ({ path, blocked, origin, index }))
     const task: Task = {
       kind: 'list',
       ground: sharedGround(ground),
       rules: this.#rules,
       full,
       jobs: plainJobs,
+      folderPaths: ground.table.joinedFolderPaths(),
     }
     const own = () => {
       lister.takeFrom(waiting, this.#onProgress)
@@ -476,7 +481,7 @@ function staleJobs(ground: Ground): readonly Job[] {
   for (let folder = 0; folder < table.folderCount; folder++) {
     if (marks.status[folder] !== Status.stale || final[folder] !== Status.stale) continue
     const blocked = (table.folderBits(folder) & Bits.blocked) !== 0
-    jobs.push({ path: table.folderPath(folder), blocked, origin: folder })
+    jobs.push({ path: table.folderPath(folder), blocked, origin: folder, index: folder })
   }
   return jobs
 }
@@ -518,14 +523,8 @@ async function shared<Result>(
 
 export const nothingLeft = 0x3fff_ffff
 
-interface ListedFolder {
-  readonly path: ByteString
-  readonly perm: number
+interface ListedFolder extends FolderPatch {
   readonly size: number
-  readonly mtimeMs: number
-  readonly ctimeMs: number
-  readonly ino: number
-  readonly bits: number
   readonly lookedMs: number
   readonly isUnreadable: boolean
   readonly index: number
@@ -594,7 +593,7 @@ class Assembly {
     const removedFolders: ByteString[] = []
     for (let folder = 0; folder < this.#table.folderCount; folder++)
       if (this.#final[folder] === Status.gone) removedFolders.push(this.#table.folderPath(folder))
-    return { fingerprint, folders: this.#listed.map(patchOf), removedFolders }
+    return { fingerprint, folders: this.#listed, removedFolders }
   }
 
   #addList(list: ListResult): void {
@@ -627,33 +626,23 @@ class Assembly {
   /** `undefined` where the folder, or one above it, turned out not to count. */
   #folderFrom(path: ByteString, rows: Float64Array, at: number): ListedFolder | undefined {
     if (at >= rows.length) return undefined
-    const [
-      perm = 0,
-      size = 0,
-      mtimeMs = 0,
-      ctimeMs = 0,
-      ino = 0,
-      bits = 0,
-      lookedMs = 0,
-      status = 0,
-      origin = -1,
-      index = -1,
-    ] = rows.subarray(at, at + folderStride)
+    const origin = rows[at + 8] ?? -1
     const counts =
       origin < 0 || this.#final[origin] === Status.listed || this.#final[origin] === Status.unreadable
     if (!counts) return undefined
-    const isUnreadable = status === Status.unreadable
+    const isUnreadable = rows[at + 7] === Status.unreadable
+    // By their places: to take a row apart as a list took longer than all else that is done with it.
     const folder = {
       path,
-      perm,
-      size,
-      mtimeMs,
-      ctimeMs,
-      ino,
-      bits,
-      lookedMs,
+      perm: rows[at] ?? 0,
+      size: rows[at + 1] ?? 0,
+      mtimeMs: rows[at + 2] ?? 0,
+      ctimeMs: rows[at + 3] ?? 0,
+      ino: rows[at + 4] ?? 0,
+      bits: rows[at + 5] ?? 0,
+      lookedMs: rows[at + 6] ?? 0,
       isUnreadable,
-      index,
+      index: rows[at + 9] ?? -1,
       skipped: [],
     }
     this.#listed.push(folder)
@@ -684,13 +673,16 @@ class Assembly {
   #gone(): readonly RelPath[] {
     const gone: RelPath[] = []
     const table = this.#table
+    const { seen } = this.#marks
+    if (!seen.includes(0) && !this.#final.includes(Status.gone)) return gone
     for (let folder = 0; folder < table.folderCount; folder++) {
       const status = this.#final[folder]
       if (status !== Status.gone && status !== Status.listed) continue
-      const path = table.folderPath(folder)
-      for (let entry = table.firstEntry(folder); entry < table.endEntry(folder); entry++) {
-        const isThere = status === Status.listed && this.#marks.seen[entry] === 1
-        if (!isThere && table.isCaptured(entry)) gone.push(joinRel(path, table.entryName(entry)))
+      const end = table.endEntry(folder)
+      for (let entry = table.firstEntry(folder); entry < end; entry++) {
+        const isThere = status === Status.listed && seen[entry] === 1
+        if (!isThere && table.isCaptured(entry))
+          gone.push(joinRel(table.folderPath(folder), table.entryName(entry)))
       }
     }
     return gone
@@ -727,11 +719,6 @@ interface Stat {
   readonly mtimeMs: number
   readonly ctimeMs: number
   readonly ino: number
-}
-
-function patchOf(folder: ListedFolder): FolderPatch {
-  const { path, perm, mtimeMs, ctimeMs, ino, bits, skipped } = folder
-  return { path, perm, mtimeMs, ctimeMs, ino, bits, skipped }
 }
 
 function unreadableRoot(root: AbsPath, reason: string): UnturnError {

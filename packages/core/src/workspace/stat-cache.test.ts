@@ -159,18 +159,19 @@ test('[W95] names of forgotten entries do not make the cache grow for ever', () 
 
 test('[W92] a cache seeded in one go holds what setting each path would, in folders that no scan has listed', () => {
   const paths = ['a', 'b-c/x', 'b/-', 'b/c-/f', 'b/c/d/e', 'b/y', 'b0', 'd/e\xe9/g'].map(rel)
-  const entries = paths.map((_, i) => known(i))
+  const entries = paths.map((_, i) => ({ ...known(i), perm: i % 3 === 0 ? 0o750 : 0o640 }))
   const cache = StatCache.seeded({
     paths: bytesOfPaths(paths),
     stats: new Float64Array(entries.flatMap((e) => [e.size, e.mtimeMs, e.ctimeMs, e.ino])),
-    perms: new Uint16Array(entries.map((e) => e.perm)),
+    executable: new Uint8Array(entries.map((e) => (e.perm === 0o750 ? 1 : 0))),
+    perms: { file: 0o640, exec: 0o750 },
     ids: Buffer.from(entries.map((e) => e.blob).join(''), 'hex'),
   })
   const set = StatCache.empty()
-  for (const [i, path] of paths.entries()) set.put(path, known(i), false)
+  for (const [i, path] of paths.entries()) set.put(path, entries[i] ?? known(i), false)
 
   expect([...cache.entries()]).toEqual([...set.entries()])
-  for (const [i, path] of paths.entries()) expect(cache.get(path)).toEqual(known(i))
+  for (const [i, path] of paths.entries()) expect(cache.get(path)).toEqual(entries[i])
   expect([...cache.folders()]).toEqual([])
   expect(foldersIn(cache.compact())).toEqual(foldersIn(set.compact()))
 })

@@ -111,6 +111,7 @@ export class CacheTable {
   readonly entriesAt: number
   readonly namesAt: number
   readonly end: number
+  #folderPaths: readonly ByteString[] | undefined
   #indexOfFolder: Map<ByteString, number> | undefined
 
   constructor(buffer: SharedArrayBuffer) {
@@ -147,7 +148,17 @@ export class CacheTable {
   }
 
   folderPath(index: number): ByteString {
-    return this.nameOfRecord(this.folderAt(index))
+    return this.#folderPaths?.[index] ?? this.nameOfRecord(this.folderAt(index))
+  }
+
+  /** For who has the paths of all folders as strings anyway: to make them again takes a while. */
+  keepFolderPaths(paths: readonly ByteString[]): void {
+    this.#folderPaths = paths
+  }
+
+  /** The paths of all folders as one string, which crosses threads faster than many. */
+  joinedFolderPaths(): string {
+    return Array.from({ length: this.folderCount }, (_, folder) => this.folderPath(folder)).join('\0')
   }
 
   folderBits(index: number): number {
@@ -250,7 +261,9 @@ export interface Seeds {
   readonly paths: SortedPaths
   /** Size, mtime, ctime and ino of each. */
   readonly stats: Float64Array
-  readonly perms: Uint16Array
+  readonly executable: Uint8Array
+  /** The permission bits of files that are executable, and of those that are not. */
+  readonly perms: { readonly file: number; readonly exec: number }
   /** 20 bytes each. */
   readonly ids: Uint8Array
 }
@@ -269,6 +282,8 @@ export class StatCache {
   #size: number
   #stale = 0
   #fingerprint = ''
+  /** Whether names that were skipped may be in the table. */
+  #mayHaveSkipped = true
   /** The snapshot this cache describes; set by the caller, kept with the cache. */
   snapshotTree = ''
   snapshotAttrs = ''
@@ -284,8 +299,9 @@ export class StatCache {
 
   /** With these files in it, in folders that no scan has listed yet. */
   static seeded(seeds: Seeds): StatCache {
-    const cache = new StatCache(seededTable(seeds), seeds.perms.length)
+    const cache = new StatCache(seededTable(seeds), seeds.executable.length)
     cache.#stale = cache.#size
+    cache.#mayHaveSkipped = false
     return cache
   }
 
@@ -435,6 +451,7 @@ export class StatCache {
   /** The table with everything woven in. */
   compact(): CacheTable {
     if (this.#isWhole()) return this.#table
+    this.#mayHaveSkipped = true
     this.#table = weave(this.#table, {
       added: groupByFolder(this.#added),
       patches: this.#patches,
@@ -497,15 +514,16 @@ export class StatCache {
   }
 
   #hasSameSkipped(folder: number, skipped: readonly SkippedEntry[]): boolean {
+    if (!this.#mayHaveSkipped) return skipped.length === 0
     const table = this.#table
+    const end = table.endEntry(folder)
     let before = 0
-    for (let entry = table.firstEntry(folder); entry < table.endEntry(folder); entry++)
+    for (let entry = table.firstEntry(folder); entry < end; entry++)
       if (table.stateOf(entry) >= State.ignored) before++
-    const path = table.folderPath(folder)
     return (
       before === skipped.length &&
       skipped.every(({ name, state }) => {
-        const entry = table.indexOfEntry(joinRel(path, name))
+        const entry = table.findEntry(name, table.firstEntry(folder), table.endEntry(folder))
         return entry >= 0 && table.stateOf(entry) === state
       })
     )
@@ -723,12 +741,14 @@ class NameWriter {
     const { bytes, namesAt, u32 } = this.#table
     u32[word + 8] = this.#end
     u32[word + 9] = to - from
+    const shift = namesAt + this.#end - from
     let all = 0
     for (let i = from; i < to; i++) {
       const byte = source[i] ?? 0
-      bytes[namesAt + this.#end++] = byte
+      bytes[i + shift] = byte
       all |= byte
     }
+    this.#end += to - from
     return all >= 0x80
   }
 }
@@ -828,11 +848,14 @@ function seededTable(seeds: Seeds): CacheTable {
 /** Gives the place of the first entry of each folder, by the number that the folder has. */
 function writeSeedFolders(table: CacheTable, names: NameWriter, folders: readonly SeedFolder[]): Uint32Array {
   const inOrder = folders.toSorted((a, b) => byBytes(a.path, b.path))
+  table.keepFolderPaths(inOrder.map(({ path }) => path))
   const places = new Uint32Array(folders.length)
-  for (const [place, { number }] of inOrder.entries()) places[number] = place
+  inOrder.forEach(({ number }, place) => {
+    places[number] = place
+  })
   const next = new Uint32Array(folders.length)
   let first = 0
-  for (const [place, { path, number, parent, files }] of inOrder.entries()) {
+  inOrder.forEach(({ path, number, parent, files }, place) => {
     const word = table.folderAt(place)
     names.write(word, path)
     table.u32[word + 10] = Bits.racy | Bits.unseen | (isWide(path) ? Bits.wide : 0)
@@ -841,7 +864,7 @@ function writeSeedFolders(table: CacheTable, names: NameWriter, folders: readonl
     table.u32[word + 13] = parent < 0 ? noParent : (places[parent] ?? noParent)
     next[number] = first
     first += files
-  }
+  })
   return next
 }
 
@@ -849,7 +872,7 @@ function writeSeedFolders(table: CacheTable, names: NameWriter, folders: readonl
 function writeSeeds(
   table: CacheTable,
   names: NameWriter,
-  { paths, stats, perms, ids }: Seeds,
+  { paths, stats, executable, perms, ids }: Seeds,
   folderOf: Uint32Array,
   next: Uint32Array,
 ): void {
@@ -867,7 +890,8 @@ function writeSeeds(
     f64[double + 1] = stats[stat + 1] ?? 0
     f64[double + 2] = stats[stat + 2] ?? 0
     f64[double + 3] = stats[stat + 3] ?? 0
-    u32[word + 10] = (perms[seed] ?? 0) | (State.file << Bits.stateAt) | (isWideName ? Bits.wide : 0)
+    const perm = executable[seed] === 1 ? perms.exec : perms.file
+    u32[word + 10] = perm | (State.file << Bits.stateAt) | (isWideName ? Bits.wide : 0)
     const id = seed * 5
     for (let i = 0; i < 5; i++) u32[word + 11 + i] = idWords[id + i] ?? 0
   }

@@ -9,29 +9,32 @@ export interface UsualPerms {
   readonly folder: number
 }
 
-const enough = 400
+const enough = 120
+const perFolder = 24
 
-/** By looking at some of what is there. A wrong guess costs a few bytes per file, nothing else. */
+/**
+ * By looking at some of what is there, deep down first: near the root there are often folders only. A wrong guess costs a
+ * few bytes per file, nothing else.
+ */
 export function usualPerms(fs: Fs, root: AbsPath): UsualPerms {
   const seen = {
     file: new Map<number, number>(),
     exec: new Map<number, number>(),
     folder: new Map<number, number>(),
   }
-  const queue: AbsPath[] = [root]
+  const folders: AbsPath[] = [root]
   let looked = 0
   while (looked < enough) {
-    const folder = queue.shift()
+    const folder = folders.pop()
     if (folder === undefined) break
-    for (const name of namesIn(fs, folder)) {
+    for (const name of namesIn(fs, folder).slice(0, perFolder)) {
       const path = joinAbs(folder, name)
       const stat = name === '.git' ? undefined : fs.lstat(path)
       const kind = stat === undefined ? undefined : kindOf(stat)
       if (stat === undefined || kind === undefined) continue
-      if (kind === 'folder') queue.push(path)
+      if (kind === 'folder') folders.push(path)
       seen[kind].set(stat.perm, (seen[kind].get(stat.perm) ?? 0) + 1)
       looked += 1
-      if (looked >= enough) break
     }
   }
   return { file: most(seen.file, 0o644), exec: most(seen.exec, 0o755), folder: most(seen.folder, 0o755) }

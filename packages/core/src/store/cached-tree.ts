@@ -126,7 +126,7 @@ class NoteReader {
     this.#at = nameEnd + 1
     const count = this.#number(space)
     const below = this.#number(newline)
-    if (count === undefined || below === undefined || below < 0) return false
+    if (count === noNumber || below < 0) return false
     counts[note] = count
     this.#left[note] = below
     if (count >= 0) this.#readId(note)
@@ -140,19 +140,23 @@ class NoteReader {
   }
 
   /** Up to this byte: digits, or -1. */
-  #number(end: number): number | undefined {
-    const isNegative = this.#bytes[this.#at] === minus
+  #number(end: number): number {
+    const bytes = this.#bytes
+    const isNegative = bytes[this.#at] === minus
     let number = 0
-    for (let at = this.#at + (isNegative ? 1 : 0); ; at += 1) {
-      const byte = this.#bytes[at] ?? 0
+    for (let at = this.#at + (isNegative ? 1 : 0); at < bytes.length; at += 1) {
+      const byte = bytes[at] ?? 0
       if (byte === end) {
         this.#at = at + 1
         return isNegative ? -1 : number
       }
-      if (byte < zero || byte > zero + 9 || number > 0x7ffffff) return undefined
+      if (byte < zero || byte > zero + 9 || number > most) return noNumber
       number = number * 10 + byte - zero
     }
+    return noNumber
   }
 }
 
 const [space, newline, minus, zero] = [0x20, 0x0a, 0x2d, 0x30]
+const noNumber = -2
+const most = 0x7ffffff

@@ -11,6 +11,7 @@ import { absPathUnchecked, type BlobId, type ObjectId } from '../values.ts'
 import { nodeFs } from '../workspace/node-fs.ts'
 import { applyDelta } from './delta.ts'
 import { ObjectStore } from './objects.ts'
+import { PackReader } from './pack-reader.ts'
 import { buildPackFromRaw } from './pack-writer.ts'
 
 function thrown(work: () => unknown): unknown {
@@ -281,4 +282,33 @@ test('[S10] files that are no packs are passed over', () => {
   expect(store.packs()).toEqual([])
   expect(store.damage()).toHaveLength(1)
   expect(readdirSync(folder)).toHaveLength(2)
+})
+
+/** An index with just these ids, in order; nothing else in it means anything. */
+function indexOf(ids: readonly Buffer[]): Buffer {
+  const sorted = ids.toSorted(Buffer.compare)
+  const index = Buffer.alloc(8 + 1024 + sorted.length * 28 + 40)
+  for (let first = 0; first < 256; first += 1)
+    index.writeUInt32BE(sorted.filter((id) => (id[0] ?? 0) <= first).length, 8 + first * 4)
+  for (const [place, id] of sorted.entries()) id.copy(index, 8 + 1024 + place * 20)
+  return index
+}
+
+test('[S8] many ids are found at their places, also where they crowd together or begin alike', () => {
+  const even = fc.uint8Array({ minLength: 20, maxLength: 20 })
+  const crowded = fc
+    .tuple(fc.constantFrom(0, 7, 255), fc.nat(3), fc.nat(255), fc.nat(255))
+    .map(([a, b, c, d]) => Uint8Array.from([a, b, 0, c, ...new Array(15).fill(9), d]))
+  const all = fc.array(fc.oneof(even, crowded, crowded), { maxLength: 300 })
+  fc.assert(
+    fc.property(all, fc.array(fc.oneof(even, crowded), { maxLength: 20 }), (some, others) => {
+      const held = [...new Set(some.map((id) => Buffer.from(id).toString('hex')))].sort()
+      const index = indexOf(held.map((id) => Buffer.from(id, 'hex')))
+      const reader = PackReader.fromTrustedIndex(nodeFs, absPathUnchecked('/'), 'pack', index)
+      const asked = [...some, ...others].map((id) => Buffer.from(id))
+      const wanted = Uint32Array.from(asked.keys())
+      const places = reader.findMany(Buffer.concat(asked), wanted)
+      expect([...places]).toEqual(asked.map((id) => held.indexOf(id.toString('hex'))))
+    }),
+  )
 })

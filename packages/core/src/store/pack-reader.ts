@@ -128,20 +128,22 @@ export class PackReader {
    * strings they would take longer than the search, and to halve all of the index for each means to wait for memory.
    */
   findMany(ids: Uint8Array, wanted: Uint32Array): Int32Array {
-    const words = this.#words
     const places = new Int32Array(wanted.length)
-    for (let i = 0; i < wanted.length; i += 1) {
-      const at = (wanted[i] ?? 0) * 20
-      const lead = leadAt(ids, at)
-      const first = lead >>> 24
-      const start = first === 0 ? 0 : words.getUint32(4 + first * 4)
-      const end = words.getUint32(8 + first * 4)
-      let place = firstFrom(words, lead, start, end)
-      while (place < end && words.getUint32(idsAt + place * 20) === lead && !this.#isAt(place, ids, at))
-        place += 1
-      places[i] = place < end && words.getUint32(idsAt + place * 20) === lead ? place : -1
-    }
+    for (let i = 0; i < wanted.length; i += 1) places[i] = this.#placeOf(ids, (wanted[i] ?? 0) * 20)
     return places
+  }
+
+  #placeOf(ids: Uint8Array, at: number): number {
+    const words = this.#words
+    const lead = leadAt(ids, at)
+    const first = lead >>> 24
+    const start = first === 0 ? 0 : words.getUint32(4 + first * 4)
+    const end = words.getUint32(8 + first * 4)
+    for (let place = firstFrom(words, lead, start, end); place < end; place += 1) {
+      if (words.getUint32(idsAt + place * 20) !== lead) return -1
+      if (this.#isAt(place, ids, at)) return place
+    }
+    return -1
   }
 
   #isAt(place: number, bytes: Uint8Array, at: number): boolean {

@@ -16,6 +16,7 @@ import {
   relPathUnchecked,
 } from '../values.ts'
 import { CachedTrees } from './cached-tree.ts'
+import { SoundPaths } from './sound-paths.ts'
 import { readShared, readUserFile } from './user-git-read.ts'
 
 /** What the index holds about one path. `size` and `ino` are cut to 32 bits, as they stand there. */
@@ -374,65 +375,6 @@ export function plainFilesThat(files: PlainFiles, isIn: (file: number) => boolea
     sizes: new Float64Array(count).map((_, at) => files.sizes[all[at] ?? 0] ?? 0),
   }
 }
-
-/**
- * Judges paths in their order. A flawed name begins in one of a few ways, or has a NUL in it: such a name is odd. What a
- * path shares with a sound one before it need not be looked at again.
- */
-class SoundPaths {
-  readonly #bytes: Buffer
-  #wasSound = false
-  /** How far the last path goes to the end of its last odd name. */
-  #oddLength = 0
-
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes
-  }
-
-  /** `common`: the bytes that the path has in common with the one asked about before. */
-  has(start: number, end: number, common: number): boolean {
-    const isShared = this.#wasSound && common > this.#oddLength
-    // The last byte in common may begin a name that goes on in another way.
-    const odd = lastOdd(this.#bytes, start, isShared ? start + common - 1 : start, end)
-    if (odd >= 0 || !isShared) this.#oddLength = odd < 0 ? 0 : endOfName(this.#bytes, odd, end) - start
-    this.#wasSound = odd < 0 || flawOfRelPath(this.#bytes.toString('latin1', start, end)) === undefined
-    return this.#wasSound
-  }
-}
-
-/** Where the last odd name begins, of those that go on at `from` or behind it; -1 for none. */
-function lastOdd(bytes: Buffer, start: number, from: number, end: number): number {
-  let odd = -1
-  let before = from === start ? slash : (bytes[from - 1] ?? 0)
-  for (let at = from; at < end; at += 1) {
-    const byte = bytes[at] ?? 0
-    if (byte === 0 || (before === slash && beginsOddly(byte, bytes[at + 1] ?? 0))) odd = at
-    before = byte
-  }
-  return before === slash ? end : odd
-}
-
-function beginsOddly(first: number, second: number): boolean {
-  return first === slash || first === dot || first >= 0x80 || (isG(first) && mayGoOn(second))
-}
-
-function endOfName(bytes: Buffer, from: number, end: number): number {
-  let at = from
-  while (at < end && bytes[at] !== slash) at += 1
-  return at
-}
-
-function isG(byte: number): boolean {
-  return byte === 0x67 || byte === 0x47
-}
-
-/** `git~1` has an i there, or something invisible. */
-function mayGoOn(byte: number): boolean {
-  return byte === 0x69 || byte === 0x49 || byte >= 0x80
-}
-
-const slash = 0x2f
-const dot = 0x2e
 
 /** A hash table in one array: a `Map` of 100,000 strings takes longer to fill than the index to read. */
 class PlacesByName {

@@ -72,6 +72,22 @@ export class PathBytes {
     return this.#ofLength(end + length)
   }
 
+  /** The same, if this is the name that the record has: both are gone through once. */
+  withNameOfRecord(name: ByteString, table: CacheTable, word: number): Buffer | undefined {
+    const { length } = name
+    if (table.u32[word + 9] !== length) return undefined
+    const start = table.namesAt + (table.u32[word + 8] ?? 0)
+    this.#makeRoom(length)
+    const bytes = this.#bytes
+    const end = this.#folderEnd
+    for (let i = 0; i < length; i++) {
+      const byte = name.charCodeAt(i)
+      if (byte !== table.bytes[start + i]) return undefined
+      bytes[end + i] = byte
+    }
+    return this.#ofLength(end + length)
+  }
+
   /** Good until the next path is asked for. */
   withRecord(table: CacheTable, word: number): Buffer {
     const start = table.namesAt + (table.u32[word + 8] ?? 0)

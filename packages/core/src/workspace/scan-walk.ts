@@ -340,8 +340,10 @@ export class Lister {
     const { table, marks } = this.#ground
     const entry = known.next
     // A name with a dot in front may be one that means something.
-    if (entry >= known.end || name.charCodeAt(0) === dot || !table.isNamed(entry, name)) return undefined
-    const stat = lookAt(this.#path.withName(name))
+    if (entry >= known.end || name.charCodeAt(0) === dot) return undefined
+    const path = this.#path.withNameOfRecord(name, table, table.entryAt(entry))
+    if (path === undefined) return undefined
+    const stat = lookAt(path)
     if (typeof stat === 'string' || stat.mode !== plainMode(table.entryBits(entry))) return stat
     if (!sameStat(table, entry, stat)) return stat
     marks.seen[entry] = 1

@@ -726,11 +726,14 @@ function make(place: Place, step: Move): void {
 async function runMoves(
   groups: readonly (readonly Move[])[],
   thread: Partial<ThreadOptions> = {},
+  judgesAll = false,
 ): Promise<void> {
   await using place = new Place(thread)
   place.rules = captureRules({ maxUntrackedFileSize: 20 })
-  for (const moves of groups) {
+  for (const [round, moves] of groups.entries()) {
     for (const step of moves) make(place, step)
+    // Rules that nobody has judged by yet, though they mean the same.
+    if (judgesAll) place.rules = { ...place.rules, protect: ['.env*', `no-such-name-${round}`] }
     const known = new Set(Object.keys(place.known()))
     const expected = expectedState(place.root, place.rules, known)
     const scan = await place.look()
@@ -758,6 +761,36 @@ test('[W84] [W85] the same holds when two threads share every part of it', async
     }),
     { numRuns: soak ? 500 : 15 },
   )
+})
+
+test('[W73] [W84] the same holds for scans that judge all names again, in one thread and in two', async () => {
+  const alone = { ...alwaysShared, file: new URL('file:///not/there.js') }
+  await fc.assert(
+    fc.asyncProperty(groupsOfMoves, async (moves) => await runMoves(moves, alone, true)),
+    { numRuns: soak ? 3000 : 100 },
+  )
+  await fc.assert(
+    fc.asyncProperty(groupsOfMoves, async (moves) => await runMoves([[], ...moves], alwaysShared, true)),
+    { numRuns: soak ? 500 : 15 },
+  )
+})
+
+test('[W63] in a scan that judges all names, what was a folder and is a file, a link or gone is seen as that', async () => {
+  for (const thread of [{}, alwaysShared, { ...alwaysShared, file: new URL('file:///not/there.js') }]) {
+    await using place = new Place(thread)
+    place.writeAll('a/file/x', 'a/link/x', 'a/gone/x', 'a/ignored/x', 'a/still/x', 'a/b/deep/x')
+    await place.look()
+    await place.calm()
+    for (const name of ['file', 'link', 'gone']) rmSync(join(place.root, 'a', name), { recursive: true })
+    place.write('a/file', 'now a file')
+    symlinkSync('still', join(place.root, 'a/link'))
+    place.rules = { ...place.rules, infoExclude: 'ignored\nlink\n' }
+    const scan = await place.look()
+    expect([...scan.gone].sort()).toEqual(['a/file/x', 'a/gone/x', 'a/link/x'])
+    expect(paths(scan.changed)).toEqual(['a/file'])
+    expect(reasons(scan)).toEqual({ 'a/link': 'ignored' })
+    expect(Object.keys(place.known()).sort()).toEqual(['a/b/deep/x', 'a/file', 'a/ignored/x', 'a/still/x'])
+  }
 })
 
 function writeMany(place: Place, count: number): void {

@@ -210,14 +210,6 @@ export class CacheTable {
     }
   }
 
-  isNamed(entry: number, name: ByteString): boolean {
-    const word = this.entryAt(entry)
-    if (this.u32[word + 9] !== name.length) return false
-    const start = this.namesAt + (this.u32[word + 8] ?? 0)
-    for (let i = 0; i < name.length; i++) if (this.bytes[start + i] !== name.charCodeAt(i)) return false
-    return true
-  }
-
   indexOfEntry(path: ByteString): number {
     const folder = this.indexOfFolder(parentOf(path))
     return folder < 0 ? -1 : this.findEntry(nameOf(path), this.firstEntry(folder), this.endEntry(folder))

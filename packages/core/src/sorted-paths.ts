@@ -15,19 +15,31 @@ export interface SortedPaths extends PathBytes {
 export function sortedPaths(paths: PathBytes): SortedPaths {
   const count = paths.starts.length
   const sorted = { ...paths, names: new Uint32Array(count), common: new Uint32Array(count) }
+  const words = wordsOf(paths.bytes)
   for (let path = 0; path < count; path += 1) {
-    sorted.common[path] = path === 0 ? 0 : commonLength(paths, path)
+    sorted.common[path] = path === 0 ? 0 : commonLength(paths, words, path)
     sorted.names[path] = nameStart(sorted, path)
   }
   return sorted
 }
 
-function commonLength({ bytes, starts, ends }: PathBytes, path: number): number {
+/** The same bytes, four at a time; none where they do not lie so that this is possible. */
+function wordsOf({ buffer, byteOffset, length }: Uint8Array): Uint32Array {
+  return byteOffset % 4 === 0 ? new Uint32Array(buffer, byteOffset, length >> 2) : new Uint32Array()
+}
+
+function commonLength({ bytes, starts, ends }: PathBytes, words: Uint32Array, path: number): number {
   const before = starts[path - 1] ?? 0
   const at = starts[path] ?? 0
   const most = Math.min((ends[path - 1] ?? 0) - before, (ends[path] ?? 0) - at)
+  // In an index file all paths begin at the same place of a word.
+  const canUseWords = words.length > 0 && (at - before) % 4 === 0
   let common = 0
-  while (common < most && bytes[before + common] === bytes[at + common]) common += 1
+  while (common < most && bytes[before + common] === bytes[at + common]) {
+    common += 1
+    if (!canUseWords || (at + common) % 4 !== 0) continue
+    while (common + 4 <= most && words[(before + common) >> 2] === words[(at + common) >> 2]) common += 4
+  }
   return common
 }
 

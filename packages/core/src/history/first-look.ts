@@ -28,6 +28,9 @@ export interface FirstGuess {
   readonly folders: ReadonlySet<ByteString>
   /** The size of a blob that our store has by now. */
   readonly sizeOf: (blob: string) => number | undefined
+  /** The index that was read, and the paths of the attribute files in it. */
+  readonly tracked: TrackedFiles | undefined
+  readonly attributePaths: readonly RelPath[]
   /** Files whose bytes our store lacks, though the stat cache has them by now. */
   readonly lacking: PlainFiles
 }
@@ -86,7 +89,9 @@ export class FirstLook {
     const folders = this.#engine.stat.cache.knownFolders()
     for (const [, path] of pathsOf(lacking))
       for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) folders.delete(folder)
-    return { known, files, folders, sizeOf: sizesById(plain, sizes), lacking }
+    const tracked = this.#tracked
+    const attributePaths = tracked?.pathsNamed(attributesName) ?? []
+    return { known, files, folders, sizeOf: sizesById(plain, sizes), tracked, attributePaths, lacking }
   }
 }
 
@@ -150,7 +155,9 @@ export async function firstContents(
   batch: ObjectBatch,
 ): Promise<readonly Content[]> {
   const tracked = engine.user.tracked()
-  const mayConvert = engine.user.mayConvert(tracked === undefined ? [] : attributeFiles(scan, tracked))
+  const attributePaths =
+    tracked === guess.tracked ? guess.attributePaths : (tracked?.pathsNamed(attributesName) ?? [])
+  const mayConvert = engine.user.mayConvert(tracked === undefined ? [] : attributeFiles(scan, attributePaths))
   const doubtful = engine.scanner.look(engine.stat.cache, mayBeConverted(scan, guess, mayConvert))
   const clean = tracked === undefined ? new Map() : cleanFiles(scan.changed, tracked, guess, mayConvert)
   const rest = [...scan.changed.filter((file) => !clean.has(file)), ...doubtful.filter(isFile)]
@@ -180,13 +187,15 @@ export function sinkOf(batch: ObjectBatch): Parameters<typeof readContents>[2] {
 }
 
 // Git obeys an attribute file that is ignored, too, and where one is missing on disk it takes it from the index.
-function attributeFiles(scan: Scan, tracked: TrackedFiles): readonly RelPath[] {
-  const name = '.gitattributes'
-  const found = new Set(tracked.pathsNamed(name))
+function attributeFiles(scan: Scan, tracked: readonly RelPath[]): readonly RelPath[] {
+  const found = new Set(tracked)
   for (const places of [scan.changed, scan.skipped])
-    for (const { path } of places) if (path.endsWith(name) && nameOf(path) === name) found.add(path)
+    for (const { path } of places)
+      if (path.endsWith(attributesName) && nameOf(path) === attributesName) found.add(path)
   return [...found]
 }
+
+const attributesName = '.gitattributes'
 
 type MayConvert = ReturnType<Engine['user']['mayConvert']>
 

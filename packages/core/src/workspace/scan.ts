@@ -260,6 +260,7 @@ class ScanRun {
   readonly #isFirst: boolean
   readonly #mayShare: boolean
   readonly #size: number
+  readonly #hasFilledFoldersOnly: boolean
   readonly #onProgress: ((seen: number) => void) | undefined
   readonly #meanwhile: () => Promise<void>
   readonly #dirty: DirtyFolders | undefined
@@ -275,6 +276,7 @@ class ScanRun {
       this.#table.folderCount === 0 || cache.fingerprint === '' || cache.fingerprint !== this.#fingerprint()
     this.#mayShare = rules.tracked === undefined || rules.tracked.shared !== undefined
     this.#size = cache.size
+    this.#hasFilledFoldersOnly = cache.hasFilledFoldersOnly
     this.#onProgress = options.onProgress
     this.#meanwhile = async () => {
       this.#fingerprint() // asked for in the end; the other thread goes on while it is worked out
@@ -316,7 +318,8 @@ class ScanRun {
 
   #ground(): Ground {
     const marks = new Marks(this.#table)
-    fillKnownBelow(this.#table, marks)
+    if (this.#hasFilledFoldersOnly) marks.knownBelow.fill(1)
+    else fillKnownBelow(this.#table, marks)
     return { root: this.#scanner.root, table: this.#table, marks, control: newControl() }
   }
 

@@ -274,8 +274,8 @@ export class StatCache {
   #size: number
   #stale = 0
   #fingerprint = ''
-  /** Whether names that were skipped may be in the table. */
-  #mayHaveSkipped = true
+  /** Nothing is in the table but files, and folders around them. */
+  #hasFilesOnly = false
   /** The snapshot this cache describes; set by the caller, kept with the cache. */
   snapshotTree = ''
   snapshotAttrs = ''
@@ -293,7 +293,7 @@ export class StatCache {
   static seeded(seeds: Seeds): StatCache {
     const cache = new StatCache(seededTable(seeds), seeds.executable.length)
     cache.#stale = cache.#size
-    cache.#mayHaveSkipped = false
+    cache.#hasFilesOnly = true
     return cache
   }
 
@@ -331,6 +331,11 @@ export class StatCache {
   /** How many paths are captured. */
   get size(): number {
     return this.#size
+  }
+
+  /** Whether every folder certainly has a captured file in it, at any depth. */
+  get hasFilledFoldersOnly(): boolean {
+    return this.#hasFilesOnly && this.#folderOfForgotten.size === 0
   }
 
   /** How many entries changed since the cache was read or written. */
@@ -443,7 +448,7 @@ export class StatCache {
   /** The table with everything woven in. */
   compact(): CacheTable {
     if (this.#isWhole()) return this.#table
-    this.#mayHaveSkipped = true
+    this.#hasFilesOnly = false
     this.#table = weave(this.#table, {
       added: groupByFolder(this.#added),
       patches: this.#patches,
@@ -506,7 +511,7 @@ export class StatCache {
   }
 
   #hasSameSkipped(folder: number, skipped: readonly SkippedEntry[]): boolean {
-    if (!this.#mayHaveSkipped) return skipped.length === 0
+    if (this.#hasFilesOnly) return skipped.length === 0
     const table = this.#table
     const end = table.endEntry(folder)
     let before = 0

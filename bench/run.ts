@@ -4,6 +4,7 @@
  *   npm run bench -- [--only NAME]… [--size N]… [--runs N] [--quick]
  */
 
+import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { firstCommitted, firstWithoutGit, undoRedo, warm } from './captures.ts'
 import { hooks } from './hooks.ts'
@@ -93,7 +94,13 @@ async function measureTree(ground: Ground, size: number): Promise<void> {
 
 async function take(what: string, measure: () => Promise<readonly Row[]>): Promise<void> {
   tell(what)
+  settle()
   rows.push(...(await measure()))
+}
+
+/** What the measurement before left to be written to the disk, gigabytes sometimes, is not on this one's account. */
+function settle(): void {
+  if (process.platform !== 'win32') execFileSync('sync')
 }
 
 function tell(what: string): void {

@@ -18,6 +18,15 @@ test('[S87] sorted paths know their last names, and what each has in common with
   )
 })
 
+test('[S87] paths out of order, or twice the same, are told from those in order', () => {
+  fc.assert(
+    fc.property(fc.array(path, { maxLength: 6 }), (some) => {
+      const isOrdered = some.every((one, i) => i === 0 || (some[i - 1] ?? '') < one)
+      expect(bytesOfPaths(some as RelPath[]).areInOrder).toBe(isOrdered)
+    }),
+  )
+})
+
 test('[S87] what a path has in common with the last one taken is right when some in between are passed over', () => {
   fc.assert(
     fc.property(paths, fc.array(fc.boolean(), { minLength: 12, maxLength: 12 }), (sorted, takes) => {

@@ -10,17 +10,28 @@ export interface SortedPaths extends PathBytes {
   readonly names: Uint32Array
   /** How many bytes each path has in common with the path before it. */
   readonly common: Uint32Array
+  /** Each path comes after the one before it, and is not the same. */
+  readonly areInOrder: boolean
 }
 
 export function sortedPaths(paths: PathBytes): SortedPaths {
   const count = paths.starts.length
-  const sorted = { ...paths, names: new Uint32Array(count), common: new Uint32Array(count) }
+  const names = new Uint32Array(count)
+  const common = new Uint32Array(count)
   const words = wordsOf(paths.bytes)
+  let areInOrder = true
   for (let path = 0; path < count; path += 1) {
-    sorted.common[path] = path === 0 ? 0 : commonLength(paths, words, path)
-    sorted.names[path] = nameStart(sorted, path)
+    common[path] = path === 0 ? 0 : commonLength(paths, words, path)
+    if (path > 0 && !isBehindLast(paths, path, common[path] ?? 0)) areInOrder = false
+    names[path] = nameStart(paths, names, path, common[path] ?? 0)
   }
-  return sorted
+  return { ...paths, names, common, areInOrder }
+}
+
+function isBehindLast({ bytes, starts, ends }: PathBytes, path: number, common: number): boolean {
+  const before = (starts[path - 1] ?? 0) + common
+  const at = (starts[path] ?? 0) + common
+  return at !== ends[path] && (before === ends[path - 1] || (bytes[before] ?? 0) < (bytes[at] ?? 0))
 }
 
 /** The same bytes, four at a time; none where they do not lie so that this is possible. */
@@ -46,9 +57,14 @@ function commonLength({ bytes, starts, ends }: PathBytes, words: Uint32Array, pa
 const slash = 0x2f
 
 // What a path has in common with the one before mostly ends in its last name: then only that name is looked at.
-function nameStart({ bytes, starts, ends, names, common }: SortedPaths, path: number): number {
+function nameStart(
+  { bytes, starts, ends }: PathBytes,
+  names: Uint32Array,
+  path: number,
+  common: number,
+): number {
   const start = starts[path] ?? 0
-  const own = start + (common[path] ?? 0)
+  const own = start + common
   let at = ends[path] ?? 0
   while (at > own && bytes[at - 1] !== slash) at -= 1
   if (at > own || path === 0) return at

@@ -368,6 +368,7 @@ export function plainFilesThat(files: PlainFiles, isIn: (file: number) => boolea
       names: all.map((file) => paths.names[file] ?? 0),
       ends: all.map((file) => paths.ends[file] ?? 0),
       common: common.subarray(0, count),
+      areInOrder: paths.areInOrder,
     },
     ids: narrow,
     executable: new Uint8Array(all.length).map((_, at) => executable[all[at] ?? 0] ?? 0),
@@ -588,8 +589,12 @@ function* extensions(raw: Buffer, start: number): IterableIterator<Extension> {
   }
 }
 
-/** Binary search over paths out of order would deny tracked files; git refuses such an index, too. */
+/**
+ * Binary search over paths out of order would deny tracked files; git refuses such an index, too. A path in conflict
+ * stands there more than once.
+ */
 function isSorted({ raw, starts, names, nameStarts, nameEnds, paths }: ParsedIndex): boolean {
+  if (paths.areInOrder) return true
   for (let place = 1; place < starts.length; place += 1) {
     const common = paths.common[place] ?? 0
     const a = (nameStarts[place - 1] ?? 0) + common

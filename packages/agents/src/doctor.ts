@@ -11,6 +11,7 @@ import { checkup as geminiCli } from './gemini-cli/doctor.ts'
 import { InstallRefused, type Machine, type Scope } from './install.ts'
 import { installers } from './installers.ts'
 import { checkup as opencode } from './opencode/doctor.ts'
+import { isProcessAlive } from './process-alive.ts'
 import { readText } from './settings/text-file.ts'
 import { type Failed, type Fired, readFailed, readFired } from './trace.ts'
 
@@ -163,15 +164,6 @@ function unstartable(agent: AgentName, machine: Machine, scope: Scope): readonly
 
 function unfinished(fired: readonly Fired[], title: string): readonly string[] {
   return fired
-    .filter(({ endedMs, pid }) => endedMs === undefined && !isAlive(pid))
+    .filter(({ endedMs, pid }) => endedMs === undefined && !isProcessAlive(pid))
     .map(({ event }) => `The last hook of ${title} for ${event} did not come to its end.`)
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
 }

@@ -120,6 +120,7 @@ export type AgentEvent = Heard &
   )
 
 export type EventKind = AgentEvent['kind']
+export type EventOf<Kind extends EventKind> = Extract<AgentEvent, { readonly kind: Kind }>
 
 /** The few variables of the hook's process that say something about the agent. Never all of them: they hold keys. */
 export type Environment = Readonly<Record<string, string | undefined>>

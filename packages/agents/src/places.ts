@@ -2,7 +2,16 @@
 
 import { lstatSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { textOfBytes, workspaceAt } from '@unturn/core'
+import {
+  bytesOfText,
+  bytesPath,
+  isFailure,
+  type RelPath,
+  relPathFrom,
+  textOfBytes,
+  type Workspace,
+  workspaceAt,
+} from '@unturn/core'
 import type { Environment } from './events.ts'
 
 /** The workspace of a folder: the project that an agent was started in. */
@@ -26,6 +35,16 @@ export function workspaceOfPath(path: string, home: string, env: Environment): s
   // The nearest repository may be one around home, when home is a plain folder in it that was named by the user.
   if (folder === home || folder.startsWith(`${home}/`)) return home
   return found.known || exists(join(root, '.git')) ? root : undefined
+}
+
+/** `undefined`: nothing is captured there, whoever writes; for instance below a `.git`. */
+export function placeIn(workspace: Workspace, path: string): RelPath | undefined {
+  try {
+    return relPathFrom(workspace.root, bytesPath('/'), bytesOfText(path))
+  } catch (error) {
+    if (isFailure(error, 'bad-path')) return undefined
+    throw error
+  }
 }
 
 function nearestFolder(path: string): string {

@@ -82,6 +82,7 @@ export {
 } from './api/snapshots.ts'
 export { type ProposeOptions, type StepOptions, type StepResult, Turn, type TurnResult } from './api/turn.ts'
 export type { Change, ConflictResult, FileResult, MoveResult, SkippedResult } from './api/words.ts'
+export type { WorkspacePort } from './api/workspace-port.ts'
 export {
   bytesOfText,
   type FailureCode,

@@ -7,6 +7,7 @@ import { Session, type SessionOptions } from './api/session.ts'
 import { Snapshots } from './api/snapshots.ts'
 import { Telling } from './api/telling.ts'
 import { orNothing } from './api/words.ts'
+import type { WorkspacePort } from './api/workspace-port.ts'
 import { isFailure, UnturnError } from './errors.ts'
 import { failureOf } from './failures.ts'
 import type { Fs } from './fs.ts'
@@ -267,7 +268,7 @@ export interface Purged extends Repacked {
   readonly proof: Proof
 }
 
-export class Workspace implements AsyncDisposable {
+export class Workspace implements WorkspacePort, AsyncDisposable {
   /** Snapshots by hash, for agents that keep a history of their own. */
   readonly snapshots: Snapshots = new Snapshots(this)
   readonly #telling: Telling

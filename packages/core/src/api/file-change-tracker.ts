@@ -13,9 +13,9 @@ import { optional } from '../log/record.ts'
 import type { ListedChange } from '../log/rows.ts'
 import { findLeaf } from '../store/trees.ts'
 import type { SessionId, StepId, TreeId, TurnId } from '../values.ts'
-import type { Workspace } from '../workspace.ts'
 import type { Turn } from './turn.ts'
 import { type MoveResult, orNothing, relPathOf } from './words.ts'
+import type { WorkspacePort } from './workspace-port.ts'
 
 export type FileOperation = 'create' | 'modify' | 'delete'
 
@@ -74,7 +74,7 @@ export interface TrackerEvents {
 type Listeners = { readonly [Name in keyof TrackerEvents]: Set<(event: TrackerEvents[Name]) => void> }
 
 export class FileChangeTracker {
-  readonly #workspace: Workspace
+  readonly #workspace: WorkspacePort
   readonly #session: SessionId
   readonly #turn: TurnId
   /** Told, in this order, and not in the log yet. */
@@ -285,7 +285,7 @@ function bytesOf(content: Content): Uint8Array | null {
   return typeof content === 'string' ? Buffer.from(content, 'utf8') : content
 }
 
-function matcher(filter: ChangeFilter, { root }: Workspace): (change: TrackedChange) => boolean {
+function matcher(filter: ChangeFilter, { root }: WorkspacePort): (change: TrackedChange) => boolean {
   const path = filter.path === undefined ? undefined : textOfBytes(relPathOf(root, filter.path))
   const after = filter.after === undefined ? Number.NEGATIVE_INFINITY : Number(filter.after)
   return (change) =>

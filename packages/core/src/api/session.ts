@@ -3,6 +3,7 @@
 import { isFailure } from '../errors.ts'
 import type { Cleaned } from '../history/cleanup.ts'
 import type { ConflictWish, OnConflict } from '../history/enact.ts'
+import type { Outcome } from '../history/outcome.ts'
 import { readTurnTree, revertedTurns } from '../history/points.ts'
 import { unknownId, whyRunning } from '../history/recording.ts'
 import type { Selection } from '../history/rollback.ts'
@@ -11,13 +12,13 @@ import { optional } from '../log/record.ts'
 import type { TurnRow } from '../log/rows.ts'
 import type { HunkSelection } from '../review/choose.ts'
 import type { SessionId, StepId, TurnId } from '../values.ts'
-import type { Workspace } from '../workspace.ts'
 import type { FileDiff } from './events.ts'
 import { Plan, type Run } from './plan.ts'
 import type { DecisionResult, ReviewResult } from './review-words.ts'
 import { sessionDiff } from './telling.ts'
 import { Turn } from './turn.ts'
 import { type MoveResult, nothing, orNothing, relPathOf } from './words.ts'
+import type { WorkspacePort } from './workspace-port.ts'
 
 export interface SessionOptions {
   /** The agent's name, as it is shown in the history. */
@@ -180,10 +181,10 @@ export interface Reverted {
 
 export class Session {
   readonly id: SessionId
-  readonly workspace: Workspace
+  readonly workspace: WorkspacePort
   readonly #options: SessionOptions
 
-  constructor(workspace: Workspace, id: string, options: SessionOptions) {
+  constructor(workspace: WorkspacePort, id: string, options: SessionOptions) {
     this.workspace = workspace
     this.id = id as SessionId
     this.#options = options
@@ -315,7 +316,7 @@ export class Session {
     run: Partial<Run>,
     move: (
       how: Partial<Run> & ConflictWish & Pick<MoveOptions, 'git'> & { readonly evenIfRunning?: boolean },
-    ) => ReturnType<Workspace['undo']>,
+    ) => Promise<Outcome>,
   ): Promise<MoveResult> {
     if (abort !== undefined && run.dryRun !== true) await this.#abortRunning(abort)
     const evenIfRunning = abort !== undefined && run.dryRun === true

@@ -18,8 +18,8 @@ import { patch } from '../store/describe.ts'
 import type { Repacked } from '../store/repack.ts'
 import { listTree } from '../store/trees.ts'
 import type { BlobId, OpId, RelPath, SessionId, Snapshot, TreeId, TurnId } from '../values.ts'
-import type { Workspace } from '../workspace.ts'
 import { type MoveResult, relPathOf, resultOfEnacted, type SkippedResult } from './words.ts'
+import type { WorkspacePort } from './workspace-port.ts'
 
 /** Names a snapshot: its tree, and what a git tree cannot hold. Equal states have equal hashes. */
 export type SnapshotHash = string
@@ -67,9 +67,9 @@ export interface SnapshotFilter {
 }
 
 export class Snapshots {
-  readonly #workspace: Workspace
+  readonly #workspace: WorkspacePort
 
-  constructor(workspace: Workspace) {
+  constructor(workspace: WorkspacePort) {
     this.#workspace = workspace
   }
 

@@ -5,8 +5,8 @@ import type { TurnStatus } from '../log/record.ts'
 import { optional } from '../log/record.ts'
 import type { Proposed } from '../review/proposals.ts'
 import type { SessionId, StepId, TurnId } from '../values.ts'
-import type { Workspace } from '../workspace.ts'
 import { type Change, changeOf, relPathOf, type SkippedResult } from './words.ts'
+import type { WorkspacePort } from './workspace-port.ts'
 
 export interface StepOptions {
   readonly tool: string
@@ -47,11 +47,11 @@ export interface TurnResult {
 export class Turn implements AsyncDisposable {
   readonly id: TurnId
   readonly session: SessionId
-  readonly workspace: Workspace
+  readonly workspace: WorkspacePort
   readonly #unfinished = new Set<() => Promise<unknown>>()
   #ended = false
 
-  constructor(workspace: Workspace, session: SessionId, id: TurnId) {
+  constructor(workspace: WorkspacePort, session: SessionId, id: TurnId) {
     this.workspace = workspace
     this.session = session
     this.id = id

@@ -6,11 +6,11 @@ import { setImmediate } from 'node:timers/promises'
 import { createDeflate, deflateSync } from 'node:zlib'
 import { errorCode } from '../fs.ts'
 import { type AbsPath, type BlobId, type ByteString, joinAbs, parentOf, type RelPath } from '../values.ts'
+import { Bits } from './cache-table.ts'
 import { asNodePath, lookAt, typeOf } from './looking.ts'
 import { nothingLeft, type Scanner, type SeenFile } from './scan.ts'
 import { Control } from './scan-walk.ts'
 import { ThreadLost } from './second-thread.ts'
-import { Bits } from './stat-cache.ts'
 
 export type Failure = 'gone' | 'unreadable' | 'special'
 

@@ -3,7 +3,7 @@
 import { closeSync, constants, lstatSync, openSync, readdirSync, readFileSync, type Stats } from 'node:fs'
 import { errorCode } from '../fs.ts'
 import type { ByteString } from '../values.ts'
-import { type CacheTable, isWide } from './stat-cache.ts'
+import { type CacheTable, isWide } from './cache-table.ts'
 
 /** What a walk wants to know of a path. */
 export type Look = Pick<Stats, 'mode' | 'size' | 'mtimeMs' | 'ctimeMs' | 'ino'>

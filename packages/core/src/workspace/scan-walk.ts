@@ -8,12 +8,12 @@
 
 import { constants, readdirSync } from 'node:fs'
 import { type ByteString, isDotGit, joinRel, nameOf, parentOf, type RelPath } from '../values.ts'
+import { Bits, type CacheTable, isRacy, State } from './cache-table.ts'
 import { type PlainRules, type Tracked, Verdicts } from './capture-rules.ts'
 import { type IgnoreStack, parseRules } from './ignore.ts'
 import { isStagingName } from './journal.ts'
 import { folderPathBelow, type Look, lookAt, namesIn, PathBytes, readIgnoreFile, typeOf } from './looking.ts'
 import { Rows } from './rows.ts'
-import { Bits, type CacheTable, isRacy, State } from './stat-cache.ts'
 
 /** What the scan found out about a folder of the cache. */
 export const Status = {

@@ -2,10 +2,10 @@
 
 import { parentPort } from 'node:worker_threads'
 import { type ByteString, unreachable } from '../values.ts'
+import { CacheTable } from './cache-table.ts'
 import type { PlainRules } from './capture-rules.ts'
 import type { ReadShare } from './content.ts'
 import { Control, checkFolders, type Ground, type Job, Lister, Marks } from './scan-walk.ts'
-import { CacheTable } from './stat-cache.ts'
 
 interface SharedGround {
   readonly root: ByteString

@@ -13,6 +13,8 @@ import {
   type RelPath,
   type Skipped,
 } from '../values.ts'
+import type { FolderPatch, SkippedEntry, StatFields } from './cache-records.ts'
+import { Bits, type CacheTable, isRacy, State } from './cache-table.ts'
 import { type CaptureRules, fingerprintOf, type PlainRules, plainRules } from './capture-rules.ts'
 import { asNodePath, lookAt, typeOf } from './looking.ts'
 import {
@@ -30,25 +32,12 @@ import {
 } from './scan-walk.ts'
 import type { Task } from './scan-worker.ts'
 import { SecondThread, ThreadLost } from './second-thread.ts'
-import {
-  Bits,
-  type CacheTable,
-  type FolderPatch,
-  isRacy,
-  type ScanLesson,
-  type SkippedEntry,
-  type StatCache,
-  State,
-} from './stat-cache.ts'
+import type { ScanLesson, StatCache } from './stat-cache.ts'
 
-export interface SeenFile {
+export interface SeenFile extends StatFields {
   readonly path: RelPath
   readonly kind: 'file' | 'link'
   readonly perm: number
-  readonly size: number
-  readonly mtimeMs: number
-  readonly ctimeMs: number
-  readonly ino: number
   /** Not later than the moment of the look; for the racy rule. Without it the stat proves nothing. */
   readonly lookedMs?: number
 }

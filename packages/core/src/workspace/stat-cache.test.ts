@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type AbsPath, absPathUnchecked, type BlobId, type RelPath } from '../values.ts'
+import { type CacheTable, isRacy } from './cache-table.ts'
 import { bytesOfPaths } from './capture-rules.ts'
-import { type CacheTable, isRacy, type Known, StatCache } from './stat-cache.ts'
+import { type Known, StatCache } from './stat-cache.ts'
 
 const rel = (path: string) => path as RelPath
 

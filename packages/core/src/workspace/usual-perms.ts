@@ -29,7 +29,7 @@ export function usualPerms(fs: Fs, root: AbsPath): UsualPerms {
     if (folder === undefined) break
     for (const name of namesIn(fs, folder).slice(0, perFolder)) {
       const path = joinAbs(folder, name)
-      const stat = name === '.git' ? undefined : fs.lstat(path)
+      const stat = name === '.git' ? undefined : statOf(fs, path)
       const kind = stat === undefined ? undefined : kindOf(stat)
       if (stat === undefined || kind === undefined) continue
       if (kind === 'folder') folders.push(path)
@@ -47,11 +47,21 @@ function kindOf(stat: FileStat): keyof UsualPerms | undefined {
 }
 
 function namesIn(fs: Fs, folder: AbsPath): readonly string[] {
+  return unlessUnreadable(() => fs.readFolder(folder)) ?? []
+}
+
+// A folder that may be listed but not entered has names that nobody can look at.
+function statOf(fs: Fs, path: AbsPath): FileStat | undefined {
+  return unlessUnreadable(() => fs.lstat(path))
+}
+
+/** Unreadable or gone: the scan will say so; here it only means one sample less. */
+function unlessUnreadable<T>(look: () => T): T | undefined {
   try {
-    return fs.readFolder(folder)
+    return look()
   } catch (error) {
     if (errorCode(error) === undefined) throw error
-    return [] // unreadable or gone: the scan will say so; here it only means one sample less
+    return undefined
   }
 }
 

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Project } from './support.ts'
+import { command, node, Project } from './support.ts'
 
 const idPattern = /^[tsoc][0-9a-z.]+$/
 
@@ -92,8 +93,16 @@ test('[U3] wrong usage ends with 2 and says what is wrong', () => {
     [['turn'], /begin, end/],
     [['turn', 'end'], /--turn is missing/],
     [['run'], /behind --/],
+    [['run', '--', ''], /behind --/],
     [['log', '--since', 'yesterdayish'], /is no time/],
   ]
+  // Also where nothing was ever captured.
+  for (const option of [
+    ['--limit', '0'],
+    ['--since', 'yesterdayish'],
+    ['--until', '5x', '--json'],
+  ])
+    expect(project.unturn(['log', ...option]).code).toBe(2)
   project.ask('capture')
   for (const [args, message] of wrong) {
     const ran = project.unturn(args)
@@ -150,7 +159,11 @@ test('[U6] run passes everything through and records it', () => {
   const told = project.unturn(['run', '--json', '--', 'sh', '-c', 'echo three > a.txt; echo loud'])
   expect(told.json).toMatchObject({ exitCode: 0, changes: [{ path: 'a.txt', certainty: 'inferred' }] })
   expect(told.stderr).toBe('loud\n')
-  expect(project.unturn(['run', '--', 'no-such-program-here']).code).toBe(127)
+  const missing = project.unturn(['run', '--', 'no-such-program-here'])
+  expect(missing.code).toBe(127)
+  expect(missing.stderr).toMatch(
+    /^unturn: no-such-program-here cannot be started \(ENOENT\)\. Nothing was run;/,
+  )
   expect(project.ask('undo', '--turns', '3')).toMatchObject({ reverted: { length: 3 } })
   expect(project.read('a.txt')).toBe('one\n')
   expect(project.ask('log').turns.map((turn: { status: string }) => turn.status)).toEqual([
@@ -170,6 +183,9 @@ test('[U7] ids may be shortened, and @ is the head', () => {
     code: 1,
     json: { error: { code: 'unknown-id' } },
   })
+  expect(project.unturn(['show', '@-2']).stderr).toMatch(
+    /^unturn: The session stands behind 2 turns: "@-2" names/,
+  )
   expect(project.unturn(['show', 't', '--json'])).toMatchObject({
     code: 1,
     json: { error: { code: 'ambiguous-id' } },
@@ -178,6 +194,8 @@ test('[U7] ids may be shortened, and @ is the head', () => {
     code: 1,
     json: { error: { code: 'unknown-id' } },
   })
+  project.ask('undo', '--turns', '2')
+  expect(project.unturn(['diff']).stderr).toMatch(/^unturn: The session stands before its first turn/)
 })
 
 test('[U8] paths are read against the current folder, and undo in a subfolder takes the whole turn', () => {
@@ -205,6 +223,8 @@ test('[U8] paths are read against the current folder, and undo in a subfolder ta
     )
     expect(refused).toMatchObject({ code: 1, json: { error: { code: 'bad-path' } } })
   }
+  const whole = project.unturn(['step', 'begin', '--turn', turn, '--tool', 'Edit', '--path', '.'])
+  expect(whole.stderr).toMatch(/^unturn: The path \. cannot be used: it is the workspace itself\./)
 })
 
 test('[U9] version and help work anywhere', () => {
@@ -239,6 +259,53 @@ test('[U10] questions leave no store behind', () => {
     project.unturn(args)
   expect(existsSync(join(project.base, 'store'))).toBe(false)
   expect(project.files()).toEqual({ 'a.txt': '1' })
+})
+
+test('[U16] a reader that stops reading is no failure, and an answer that cannot be written is one', () => {
+  using project = new Project({ 'a.txt': '0\n' })
+  project.unturn(['run', '--', 'sh', '-c', 'seq 100000 > a.txt'])
+  const piped = (line: string) =>
+    spawnSync('bash', ['-c', `set -o pipefail; ${line}`, 'sh', node, command], {
+      cwd: project.dir,
+      env: project.env,
+      encoding: 'utf8',
+    })
+  expect(piped('"$1" "$2" diff | true')).toMatchObject({ status: 0, stderr: '' })
+  expect(piped('"$1" "$2" show @ --json | head -c 1')).toMatchObject({ status: 0, stdout: '{', stderr: '' })
+  if (!existsSync('/dev/full')) return
+  const full = piped('"$1" "$2" undo > /dev/full')
+  expect(full.status).toBe(1)
+  expect(full.stderr).toMatch(/^unturn: The answer could not be written \(.*\)\. The command itself came to/)
+  expect(project.files()).toEqual({ 'a.txt': '0\n' })
+})
+
+test('[U17] a folder with a name that is not UTF-8 is a workspace; a deleted one is told as that', () => {
+  using project = new Project()
+  const called = (script: string) =>
+    spawnSync('sh', ['-c', script, 'sh', node, command], {
+      cwd: project.dir,
+      env: project.env,
+      encoding: 'utf8',
+    })
+  const gone = called('mkdir gone && cd gone && rmdir ../gone && "$1" "$2" status')
+  expect(gone).toMatchObject({ status: 1, stdout: '' })
+  expect(gone.stderr).toMatch(/^unturn: The current folder is not there any more\. Nothing was changed\./)
+  if (process.platform !== 'linux') return // elsewhere such a folder cannot be made, or not be asked for
+  const odd = called(
+    'd="$(printf "od\\377d")" && mkdir "$d" && cd "$d" && echo 1 > a && "$1" "$2" run -- sh -c "echo 2 > a" && "$1" "$2" undo && "$1" "$2" log --file a && cat a; cd .. && rm -r "$d"',
+  )
+  expect(odd).toMatchObject({ status: 0 })
+  expect(odd.stdout).toMatch(/1\n$/)
+})
+
+test('[U18] an empty HOME leaves nothing where the command is called', () => {
+  using project = new Project({ 'a.txt': '1' })
+  for (const args of [['status'], ['capture']]) {
+    // Nothing compiled is kept either: it would go to the home folder of whoever runs the tests.
+    const ran = project.unturn(args, { env: { HOME: '', NODE_DISABLE_COMPILE_CACHE: '1' } })
+    expect(ran).toMatchObject({ code: 0, stderr: '' })
+  }
+  expect(readdirSync(project.dir)).toEqual(['a.txt'])
 })
 
 test('[U1] log draws the tree, shows changes and operations', () => {

@@ -15,6 +15,7 @@ import {
   type Workspace,
 } from '@unturn/core'
 import { type Args, type OptionSpec, UsageError } from './args.ts'
+import { currentFolder } from './current-folder.ts'
 import { ServerHints } from './server-hints.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -66,7 +67,7 @@ export class Context {
   }
 
   get folder(): string {
-    return this.args.get('C') ?? process.cwd()
+    return this.args.get('C') ?? currentFolder()
   }
 
   /** The workspace, made if it was never captured: for commands that record. */

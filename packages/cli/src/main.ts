@@ -9,6 +9,9 @@ const version = typeof UNTURN_VERSION === 'string' ? UNTURN_VERSION : '0.0.0-sou
 
 const isHook = process.argv[2] === 'hook' && !process.argv.includes('--help') && !process.argv.includes('-h')
 
+// An empty HOME is none. Node takes it for the answer, and the home would be wherever the command is called.
+if (process.env.HOME === '') delete process.env.HOME
+
 if (isTooOld(process.versions.node)) {
   process.stderr.write(
     `Unturn needs Node 22.13 or later; this is Node ${process.versions.node}. Nothing was changed.\nInstall a newer Node, or run unturn with one that is already there.\n`,

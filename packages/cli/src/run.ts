@@ -26,12 +26,12 @@ export async function main(version: string): Promise<number> {
     quiet: argv.slice(0, endOfOptions(argv)).includes('--quiet'),
     env: process.env,
   })
+  const code = await dispatch(argv, terminal, version).catch((thrown) => tell(thrown, wantsJson, terminal))
   try {
-    return await dispatch(argv, terminal, version)
-  } catch (thrown) {
-    return tell(thrown, wantsJson, terminal)
-  } finally {
     await terminal.flush()
+    return code
+  } catch (thrown) {
+    return tell(answerLost(thrown, code), false, terminal) // where the answer cannot go, no document can
   }
 }
 
@@ -107,6 +107,19 @@ function usageError({ message }: UsageError): UnturnError {
     {
       message: `Wrong usage: ${message}.`,
       hint: 'Run "unturn help" for the commands, "unturn COMMAND --help" for one of them.',
+    },
+  )
+}
+
+function answerLost(cause: unknown, code: number): UnturnError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new UnturnError(
+    'disk-failed',
+    { path: '', reason },
+    {
+      message: `The answer could not be written (${reason}). The command itself came to its end, with exit code ${code}.`,
+      hint: 'Run "unturn status" and "unturn log --ops" to see where things stand.',
+      cause,
     },
   )
 }

@@ -71,9 +71,9 @@ export class Terminal {
     const text = this.#chunks.join('')
     this.#chunks = []
     if (text === '') return
-    await new Promise<void>((resolve) => {
-      process.stdout.write(text, () => resolve())
-    })
+    const error = await written(text)
+    // Who pipes into `head` has read enough: that is no failure.
+    if (error !== undefined && error.code !== 'EPIPE') throw error
   }
 
   /** A bar on stderr, on a terminal only, and only once the work has taken half a second. */
@@ -87,6 +87,17 @@ export class Terminal {
   endProgress(): void {
     this.#bar?.end()
   }
+}
+
+function written(text: string): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    // Node tells twice: without a listener the second time would end the process with a stack trace.
+    process.stdout.once('error', resolve)
+    process.stdout.write(text, (error) => {
+      if (error == null) process.stdout.off('error', resolve)
+      resolve(error ?? undefined)
+    })
+  })
 }
 
 const patienceMs = 500

@@ -37,6 +37,8 @@ export const logCommand: Command = {
   run: async (context) => {
     const { args } = context
     if (args.has('changes') && args.has('ops')) throw new UsageError('give --changes or --ops, not both')
+    limitOf(context)
+    timesOf(context) // what makes no sense is told also where there is nothing to show
     const workspace = await context.knownWorkspace()
     if (workspace === undefined) return tellNothing(context)
     if (args.has('changes')) return logChanges(context, workspace)

@@ -21,6 +21,7 @@ import {
   type Workspace,
 } from '@unturn/core'
 import { type Command, type Context, UsageError } from '../command.ts'
+import { currentFolder } from '../current-folder.ts'
 import { startGcIfDue } from '../housekeeping.ts'
 import { counted, skippedWords } from '../words.ts'
 
@@ -145,7 +146,7 @@ export function typedPaths(
   workspace: Workspace,
   typed: readonly string[],
 ): readonly RelPath[] {
-  const base = context.args.has('C') ? workspace.root : bytesPath(process.cwd())
+  const base = context.args.has('C') ? workspace.root : bytesPath(currentFolder())
   return typed.map((path) => relPathFrom(workspace.root, base, bytesOfText(path)))
 }
 

@@ -3,7 +3,14 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:os'
-import { changeJson, type SessionId, skippedJson, type TurnStatus, type Workspace } from '@unturn/core'
+import {
+  changeJson,
+  type SessionId,
+  skippedJson,
+  type TurnStatus,
+  visible,
+  type Workspace,
+} from '@unturn/core'
 import { type Command, type Context, UsageError } from '../command.ts'
 import { startGcIfDue } from '../housekeeping.ts'
 import { newOrNamedSession } from './recording.ts'
@@ -20,7 +27,7 @@ export const runCommand: Command = {
   takesRest: true,
   run: async (context) => {
     const command = context.args.rest ?? []
-    if (command.length === 0)
+    if ((command[0] ?? '') === '')
       throw new UsageError('write the command behind --, as in: unturn run -- npm run format')
     const agent = context.args.get('agent') ?? 'run'
     const workspace = await context.workspace()
@@ -88,9 +95,11 @@ function runChild(context: Context, command: readonly string[]): Promise<number>
       process.off('SIGHUP', pass)
       resolve(code)
     }
-    child.on('error', (error) => {
-      process.stderr.write(`unturn: ${program} cannot be started: ${error.message}\n`)
-      done(127)
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      process.stderr.write(
+        `unturn: ${visible(program)} cannot be started (${error.code ?? error.message}). Nothing was run; the turn is in the history as failed.\n`,
+      )
+      done(error.code === 'EACCES' ? 126 : 127) // as a shell would
     })
     child.on('exit', (code, signal) =>
       done(code ?? 128 + (signal === null ? 0 : (constants.signals[signal] ?? 0))),

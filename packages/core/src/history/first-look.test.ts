@@ -1,11 +1,12 @@
-import { statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { unprivilegedFixture, withoutRoot } from '../testing/unprivileged.ts'
 import { type Files, Fixture, withMode } from '../testing/workspace.ts'
 
 /** A repository as after a clone: everything committed and packed, and an index that is younger than all files. */
-async function cloned(files: Files): Promise<Fixture> {
-  const fixture = new Fixture({ git: true })
+async function cloned(files: Files, fixture = new Fixture({ git: true })): Promise<Fixture> {
   fixture.git('init', '-q', '-b', 'main')
   fixture.git('config', 'gc.auto', '0') // or a commit of many files starts one beside ours
   fixture.userWrites(files)
@@ -74,3 +75,61 @@ test('[P6] a first capture in two threads borrows what one thread would', async 
 
   expect(w.files()).toEqual(before)
 })
+
+test('[H350] [W132] a first capture does not take the index for what it could not look at', async () => {
+  using _ = withoutRoot()
+  await using w = unprivilegedFixture()
+  await cloned({ 'closed/a': 'old\n', 'listed/b': 'old\n', c: 'old\n', open: 'o\n' }, w)
+  w.userWrites({ 'closed/a': 'work\n', 'listed/b': 'work\n', c: 'work\n' })
+  chmodSync(w.pathOf('closed'), 0o000)
+  chmodSync(w.pathOf('listed'), 0o444)
+  chmodSync(w.pathOf('c'), 0o000)
+  await w.open()
+  const { skipped } = await w.workspace.capture()
+  expect(skipped.map(({ path }) => path).toSorted()).toEqual(['c', 'closed', 'listed/b'])
+  const { turn } = await w.turn('Open them', () => {
+    for (const name of ['closed', 'listed']) chmodSync(w.pathOf(name), 0o755)
+    chmodSync(w.pathOf('c'), 0o644)
+    w.userWrites({ open: 'changed\n' })
+  })
+
+  await w.restore(turn, 'before', { exact: true })
+
+  for (const name of ['closed', 'listed']) chmodSync(w.pathOf(name), 0o755)
+  expect(w.files()).toEqual({ 'closed/a': 'work\n', 'listed/b': 'work\n', c: 'work\n', open: 'o\n' })
+})
+
+test('[S111] an index that has a file and files below it does no harm to a first capture', async () => {
+  await using w = await cloned({ 'a/b': 'b\n', 'a/c/d': 'd\n', 'a.b': 'x\n', z: 'z\n' })
+  writeFileSync(w.pathOf('.git/index'), withEntryLike('z', 'a', readFileSync(w.pathOf('.git/index'))))
+  expect(w.git('ls-files').split('\n')).toEqual(['a', 'a.b', 'a/b', 'a/c/d', 'z'])
+  await w.open()
+  await w.workspace.capture()
+  const before = w.files()
+
+  await w.turn('Spoil', { 'a/b': null, 'a/c/d': 'x', z: 'x' })
+  await w.undo()
+
+  expect(w.files()).toEqual(before)
+})
+
+/** An index of version 2 with one more entry in front that says the same as another one; without extensions. */
+function withEntryLike(name: string, added: string, index: Buffer): Buffer {
+  const entries: Buffer[] = []
+  let like: Buffer = Buffer.alloc(0)
+  for (let at = 12, left = index.readUInt32BE(8); left > 0; left -= 1) {
+    const length = index.readUInt16BE(at + 60) & 0xfff
+    const end = at + ((62 + length + 8) & ~7)
+    if (index.toString('latin1', at + 62, at + 62 + length) === name) like = index.subarray(at, at + 60)
+    entries.push(index.subarray(at, end))
+    at = end
+  }
+  const entry = Buffer.alloc((62 + added.length + 8) & ~7)
+  like.copy(entry)
+  entry.writeUInt16BE(added.length, 60)
+  entry.write(added, 62, 'latin1')
+  const head = Buffer.from(index.subarray(0, 12))
+  head.writeUInt32BE(entries.length + 1, 8)
+  const body = Buffer.concat([head, entry, ...entries])
+  return Buffer.concat([body, createHash('sha1').update(body).digest()])
+}

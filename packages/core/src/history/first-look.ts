@@ -209,7 +209,7 @@ function mayBeConverted(scan: Scan, guess: FirstGuess, mayConvert: MayConvert): 
   return [...doubtful]
 }
 
-function* pathsOf({ paths }: PlainFiles): Iterable<readonly [file: number, path: RelPath]> {
+export function* pathsOf({ paths }: PlainFiles): Iterable<readonly [file: number, path: RelPath]> {
   const bytes = Buffer.from(paths.bytes.buffer, paths.bytes.byteOffset, paths.bytes.length)
   for (const [file, start] of paths.starts.entries())
     yield [file, relPathUnchecked(bytes.toString('latin1', start, paths.ends[file]))]

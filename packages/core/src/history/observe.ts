@@ -35,7 +35,7 @@ import {
   signatureOf,
 } from '../workspace/scan.ts'
 import type { Engine } from './engine.ts'
-import { FirstLook, firstContents, sinkOf } from './first-look.ts'
+import { type FirstGuess, FirstLook, firstContents, pathsOf, sinkOf } from './first-look.ts'
 import { readState, type State, stateOf } from './snapshots.ts'
 
 /** What the last operation left behind: the state that the next one begins with. */
@@ -96,7 +96,7 @@ export async function observe(
   const seen = sort(contents)
   const skipped = skippedListOf(scan, seen.unreadable)
   const folders = scan.folders === 'unchanged' ? (cached ?? 'unchanged') : scan.folders
-  const gone = [...scan.gone, ...seen.gone]
+  const gone = [...scan.gone, ...seen.gone, ...(guess === undefined ? [] : unseenOf(guess, skipped))]
   const state = nextState(batch, known.state, { files: seen.files, gone, folders, filled: guess?.folders })
   return {
     state,
@@ -372,6 +372,15 @@ function sameMap<K, V>(a: ReadonlyMap<K, V>, b: ReadonlyMap<K, V>): boolean {
   if (a.size !== b.size) return false
   for (const [key, value] of a) if (b.get(key) !== value) return false
   return true
+}
+
+/** What the index has where nobody could look: nothing says that the files there are those of the index. */
+function unseenOf(guess: FirstGuess, skipped: SkippedList): readonly RelPath[] {
+  const unreadable = new Map([...skipped].filter(([, entry]) => entry.skipped.reason === 'unreadable'))
+  if (unreadable.size === 0) return []
+  const unseen: RelPath[] = []
+  for (const [, path] of pathsOf(guess.files)) if (stoodSkipped(path, unreadable)) unseen.push(path)
+  return unseen
 }
 
 function skippedListOf(scan: Scan, unreadable: readonly Skipped[]): SkippedList {

@@ -10,10 +10,27 @@ export function resolveTurn(engine: Engine, session: SessionId | undefined, type
   const back = /^@(?:-(\d{1,9}))?$/.exec(typed)
   if (back === null) return unique(engine, 'turns', typed, 'turn') as TurnId
   const tree = session === undefined ? undefined : readTurnTree(engine, session)
-  const path = tree === undefined ? [] : pathTo(tree, tree.head)
+  if (tree === undefined) throw unknownId(typed, 'turn')
+  const path = pathTo(tree, tree.head)
   const turn = path.at(-1 - Number(back[1] ?? 0))?.turn
-  if (turn === undefined || turn === null) throw unknownId(typed, 'turn')
+  if (turn === undefined || turn === null) throw noneSoFarBack(typed, path.length)
   return turn
+}
+
+/** People also ask for the head without having typed it: then the reason says more than the sign. */
+function noneSoFarBack(typed: string, turns: number): UnturnError {
+  const where =
+    turns === 0
+      ? 'The session stands before its first turn'
+      : `The session stands behind ${turns} ${turns === 1 ? 'turn' : 'turns'}`
+  return new UnturnError(
+    'unknown-id',
+    { id: typed },
+    {
+      message: `${where}: ${JSON.stringify(typed)} names none. Nothing was changed.`,
+      hint: 'Run "unturn log --all" to see the turns and their ids, also those that are undone.',
+    },
+  )
 }
 
 export function resolveStep(engine: Engine, typed: string): StepId {

@@ -342,7 +342,9 @@ function osPath(path: AbsPath): string {
 function trustedPath(options: GitOptions): readonly string[] {
   const name = Object.keys(options.env).find((key) => key.toUpperCase() === 'PATH')
   const entries = (name === undefined ? '' : (options.env[name] ?? '')).split(delimiter)
-  const avoid = options.avoid === undefined ? undefined : realOrSame(osPath(options.avoid))
+  // As Node reads PATH: a workspace whose name is not UTF-8 is spelt there in the same lossy way.
+  const avoid =
+    options.avoid === undefined ? undefined : realOrSame(Buffer.from(options.avoid, 'latin1').toString())
   return entries.filter(
     (entry) => isAbsolute(entry) && (avoid === undefined || !liesBelow(realOrSame(entry), avoid)),
   )

@@ -1,4 +1,7 @@
-/** Which of the paths in the user's index are safe places in the workspace: the index may have been crafted. */
+/**
+ * Which of the paths in the user's index are safe places for a file in the workspace: the index may have been crafted.
+ * That a path lies below a file is no danger, but no tree can hold both, and during a merge git itself has such paths.
+ */
 
 import { flawOfRelPath } from '../values.ts'
 
@@ -14,6 +17,9 @@ export class SoundPaths {
   #wasSound = false
   /** How far the last path goes to the end of its last odd name. */
   #oddLength = 0
+  #lastLength = -1
+  /** The lengths of those before that are the beginning of the last path: mostly none. */
+  readonly #beginnings: number[] = []
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
@@ -21,6 +27,21 @@ export class SoundPaths {
 
   /** `common`: the bytes that the path has in common with the one asked about before. */
   has(start: number, end: number, common: number): boolean {
+    const mayLieBelow = common === this.#lastLength || this.#beginnings.length > 0
+    const isBelowFile = mayLieBelow && this.#isBelowFile(start, end, common)
+    this.#lastLength = end - start
+    return this.#isSafe(start, end, common) && !isBelowFile
+  }
+
+  /** `a` comes before `a/b`, though `a.b` may stand between them. */
+  #isBelowFile(start: number, end: number, common: number): boolean {
+    const beginnings = this.#beginnings
+    while ((beginnings.at(-1) ?? 0) > common) beginnings.pop()
+    if (common === this.#lastLength) beginnings.push(common)
+    return beginnings.some((length) => length < end - start && this.#bytes[start + length] === slash)
+  }
+
+  #isSafe(start: number, end: number, common: number): boolean {
     const isShared = this.#wasSound && common > this.#oddLength
     // The last byte in common may begin a name that goes on in another way.
     const odd = lastOdd(this.#bytes, start, isShared ? start + common - 1 : start, end)

@@ -491,6 +491,24 @@ test('[W44] [K3] a full disk while staging changes nothing, leaves nothing, and 
   expect(applyIn(world, plan).kind).toBe('done')
 })
 
+test('[W44] [W133] what is free is told of the disk that is full, also where the store lies on another one', () => {
+  const world = realWorld({ a: file('a') })
+  const { root } = world.context
+  const port: Fs = {
+    ...bound(nodeFs),
+    sameVolume: (one, other) => one === other,
+    freeBytes: (path) => (path === root ? 7 : 1_000_000),
+    createFile: (path, chunks, perm) => {
+      if (path.startsWith(root)) throw errno('ENOSPC', path)
+      nodeFs.createFile(path, chunks, perm)
+    },
+  }
+  const error = thrownBy(() =>
+    applyIn(restarted(world, port), planBetween(world, { a: file('a') }, { a: file('1234') })),
+  )
+  expect(isFailure(error, 'disk-full') && error.data).toEqual({ neededBytes: 4, freeBytes: 7 })
+})
+
 test('[W44] bytes that the store cannot give stop everything before the first file is touched', () => {
   const world = realWorld({ a: file('a'), b: file('b') })
   const plan = planBetween(world, { a: file('a'), b: file('b') }, { a: file('1'), b: file('2') })

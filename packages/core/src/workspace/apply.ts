@@ -424,7 +424,7 @@ function reasonOf(error: unknown): string {
 
 function diskFull(context: ApplyContext, run: Run, cause: unknown): UnturnError {
   const neededBytes = neededFor(context, run.journal)
-  const freeBytes = freeFor(context)
+  const freeBytes = freeFor(context, run)
   return new UnturnError(
     'disk-full',
     { neededBytes, freeBytes },
@@ -444,9 +444,11 @@ function neededFor(context: ApplyContext, journal: Journal): number {
   return bytes
 }
 
-function freeFor(context: ApplyContext): number {
+/** On the disk that was being written to: the workspace may lie on another one than the store. */
+function freeFor({ fs, root, staging }: ApplyContext, { journal, at }: Run): number {
+  const area = journal.areas[(journal.paths.find(({ path }) => path === at)?.area ?? 0) - 1]
   try {
-    return context.fs.freeBytes(context.staging)
+    return fs.freeBytes(area === undefined ? staging : joinAbs(root, parentOf(area)))
   } catch (error) {
     if (errorCode(error) === undefined) throw error
     return 0 // a disk that does not say counts as full: it just was

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { realpathSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { homedir, userInfo } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { bytesOfText, shown, UnturnError } from '../errors.ts'
 import { errorCode, type Fs } from '../fs.ts'
@@ -26,7 +26,7 @@ export function storeHome(env: Env): AbsPath {
 }
 
 function dataFolder(env: Env): string {
-  const home = env.HOME || homedir()
+  const home = homeFolder(env)
   switch (process.platform) {
     case 'darwin':
       return join(home, 'Library', 'Application Support')
@@ -37,6 +37,11 @@ function dataFolder(env: Env): string {
       return data !== undefined && isAbsolute(data) ? data : join(home, '.local', 'share')
     }
   }
+}
+
+/** An empty HOME is none. Node takes it for the answer, and the home would be wherever the command is called. */
+function homeFolder(env: Env): string {
+  return env.HOME || homedir() || userInfo().homedir
 }
 
 /**
@@ -86,10 +91,17 @@ function hasHistory(fs: Fs, store: AbsPath): boolean {
 
 function realFolder(path: AbsPath): AbsPath {
   try {
-    return absPathUnchecked(realpathSync(Buffer.from(path, 'latin1'), { encoding: 'latin1' }))
+    return absPathUnchecked(realPath(path))
   } catch (error) {
     throw notAWorkspace(path, errorCode(error) ?? String(error), error)
   }
+}
+
+// On Linux by the system: Node's own way goes through text, in which a name that is not UTF-8 gets lost.
+function realPath(path: ByteString): ByteString {
+  const bytes = Buffer.from(path, 'latin1')
+  if (process.platform === 'linux') return realpathSync.native(bytes, 'buffer').toString('latin1')
+  return realpathSync(bytes, { encoding: 'latin1' })
 }
 
 function notAWorkspace(path: AbsPath, reason: string, cause?: unknown): UnturnError {
@@ -120,7 +132,7 @@ export function refuseTooWide(root: AbsPath, env: Env): void {
 }
 
 function realHome(env: Env): AbsPath {
-  const home = bytesPath(env.HOME || homedir())
+  const home = bytesPath(homeFolder(env))
   try {
     return realFolder(home)
   } catch {
@@ -133,6 +145,7 @@ export function relPathFrom(root: AbsPath, cwd: AbsPath, typed: ByteString): Rel
   // node:path works on any string: bytes in, bytes out.
   const absolute = slashed(resolve(cwd, typed))
   const inside = below(root, absolute) ?? below(root, realParent(absolute))
+  if (absolute === root) throw badPath(root, typed, 'it is the workspace itself')
   const flaw = inside === undefined ? 'it lies outside the workspace' : flawOfRelPath(inside)
   if (inside !== undefined && flaw === undefined) return relPathUnchecked(inside)
   throw badPath(root, typed, flaw ?? '')
@@ -159,8 +172,7 @@ function realParent(path: ByteString): ByteString {
   const rest: string[] = [nameOf(path)]
   for (let folder = parentOf(path); folder !== ''; folder = parentOf(folder)) {
     try {
-      const real = realpathSync(Buffer.from(folder, 'latin1'), { encoding: 'latin1' })
-      return [real, ...rest].join('/')
+      return [realPath(folder), ...rest].join('/')
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') return path
       rest.unshift(nameOf(folder))

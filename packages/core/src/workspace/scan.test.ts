@@ -859,11 +859,21 @@ test('[W86] a second thread that dies in the middle of its share costs time and 
 })
 
 test('[W87] the second thread does not keep a process alive', () => {
-  const script = `
-    const { Scanner } = await import(${JSON.stringify(new URL('./scan.ts', import.meta.url).href)})
-    new Scanner('/').secondThread()`
-  const run = () => execFileSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 })
-  expect(run).not.toThrow()
+  const folder = mkdtempSync(join(tmpdir(), 'unturn-'))
+  // A file of its own: what is handed over with -e, the thread takes for its own flags, and does not start.
+  const script = join(folder, 'script.mjs')
+  writeFileSync(
+    script,
+    `const { Scanner } = await import(${JSON.stringify(new URL('./scan.ts', import.meta.url).href)})
+     const thread = new Scanner('/').secondThread()
+     if (process.argv[2] === 'given work')
+       await thread.give({ kind: 'none' }).catch(({ message }) => console.log(message))`,
+  )
+  const run = (how: string) =>
+    execFileSync(process.execPath, [script, how], { timeout: 20_000, encoding: 'utf8' })
+  expect(run('left alone')).toBe('')
+  expect(run('given work')).toMatch(/unreachable/) // it was there, and answered
+  rmSync(folder, { recursive: true })
 })
 
 test('[W88] progress is told while a scan runs', async () => {

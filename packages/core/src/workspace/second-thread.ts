@@ -21,10 +21,10 @@ export class SecondThread {
 
   private constructor(worker: Worker) {
     this.#worker = worker
-    worker.unref()
     worker.on('message', (message: Message) => this.#hear(message))
     worker.on('error', (error) => this.#lose(error))
     worker.on('exit', () => this.#lose(new Error('the thread ended')))
+    worker.unref() // in the end: who listens for messages keeps the process alive for them
   }
 
   static start(file: URL): SecondThread | undefined {

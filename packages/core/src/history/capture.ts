@@ -14,7 +14,7 @@ import type { Attrs } from '../store/attrs.ts'
 import { folderPermIn, permOf } from '../store/attrs.ts'
 import type { Objects, SizedObjects } from '../store/objects.ts'
 import { plainChanges } from '../store/plain-changes.ts'
-import { diffTrees, findLeaf, hasFolder } from '../store/trees.ts'
+import { diffTrees, findLeaf, hasFolder, type Leaf, type PathDiff } from '../store/trees.ts'
 import { type Exclusive, joinAbs, type RelPath, type Skipped } from '../values.ts'
 import { attribute, type Claim } from './attribution.ts'
 import { hearOfUnaudited, isPast, type PastFlight, pastFlights, pastOwner } from './audit.ts'
@@ -283,7 +283,36 @@ export function tellPlainly(
 }
 
 async function askGit(engine: Engine, before: State, after: State): Promise<readonly NewChange[]> {
-  return withUnseen(engine.objects, before, after, await engine.describer.describe(before.tree, after.tree))
+  const told = await engine.describer.describe(before.tree, after.tree).catch((error: unknown) => {
+    if (!(error instanceof UnturnError) || !damages.has(error.code)) throw error
+    return tellUncounted(engine, before, after, error)
+  })
+  return withUnseen(engine.objects, before, after, told)
+}
+
+// Git needs the bytes of every file to count lines and to find renames. One that is damaged, in a pack of the user's that
+// we took over, say, must not hide what became of all others (K7).
+function tellUncounted(
+  engine: Engine,
+  before: State,
+  after: State,
+  cause: UnturnError,
+): readonly NewChange[] {
+  const changes = diffTrees(engine.objects, before.tree, after.tree).map(uncounted)
+  engine.warn(`Lines were not counted, and renames not looked for: ${cause.message}`)
+  return changes
+}
+
+function uncounted({ path, before, after }: PathDiff): NewChange {
+  const sides = { ...optional('before', before), ...optional('after', after) }
+  return { path, kind: plainKind(before, after), additions: 0, deletions: 0, binary: false, ...sides }
+}
+
+function plainKind(before: Leaf | undefined, after: Leaf | undefined): NewChange['kind'] {
+  if (before === undefined) return 'add'
+  if (after === undefined) return 'delete'
+  if ((before.mode === '120000') !== (after.mode === '120000')) return 'type'
+  return before.blob === after.blob ? 'mode' : 'modify'
 }
 
 function withUnseen(
@@ -314,9 +343,22 @@ function noteChanges(engine: Engine, operation: Operation, changes: readonly New
 
 const damages: ReadonlySet<FailureCode> = new Set(['store-damaged', 'git-failed', 'bad-path'])
 
+const undescribedAtOnce = 100
+
+// After a rebuild it is the whole history.
+function* undescribed({ log }: Engine): IterableIterator<Operation> {
+  for (let behind = 0; ; ) {
+    const next = log.index.undescribed(behind, undescribedAtOnce)
+    yield* next
+    const last = next.at(-1)
+    if (last === undefined) return
+    behind = last.record.seq
+  }
+}
+
 /** After a crash or a rebuild some operations have no changes in the index yet. */
 export async function describeAll(engine: Engine): Promise<void> {
-  for (const operation of engine.log.index.undescribed()) {
+  for (const operation of undescribed(engine)) {
     try {
       await describeOperation(engine, operation)
     } catch (error) {

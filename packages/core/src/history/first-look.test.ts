@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { unprivilegedFixture, withoutRoot } from '../testing/unprivileged.ts'
 import { type Files, Fixture, withMode } from '../testing/workspace.ts'
+import type { RelPath } from '../values.ts'
 
 /** A repository as after a clone: everything committed and packed, and an index that is younger than all files. */
 async function cloned(files: Files, fixture = new Fixture({ git: true })): Promise<Fixture> {
@@ -133,3 +135,46 @@ function withEntryLike(name: string, added: string, index: Buffer): Buffer {
   const body = Buffer.concat([head, entry, ...entries])
   return Buffer.concat([body, createHash('sha1').update(body).digest()])
 }
+
+/** One bit of this file's content in the pack that the first capture took over: a link of it is in our store. */
+function flipIn(w: Fixture, name: string): void {
+  const folder = w.pathOf('.git/objects/pack')
+  const pack = join(folder, readdirSync(folder).find((file) => file.endsWith('.pack')) ?? '')
+  const id = w.git('rev-parse', `HEAD:${name}`).trim()
+  const line = w
+    .git('verify-pack', '-v', pack.replace(/pack$/, 'idx'))
+    .match(new RegExp(`^${id} blob.*$`, 'm'))
+  const [, , , inPack = '0', offset = '0'] = (line?.[0] ?? '').split(/ +/)
+  const bytes = readFileSync(pack)
+  const at = Number(offset) + Math.floor(Number(inPack) / 2)
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at)
+  chmodSync(pack, 0o600)
+  writeFileSync(pack, bytes)
+}
+
+test('[H351] [K7] one damaged file in a borrowed pack hides nothing of the others that a turn touched', async () => {
+  const lines = (seed: number) => Array.from({ length: 3000 }, (_, i) => (i * seed * 7919) % 10007).join('\n')
+  await using w = await cloned({ damaged: lines(3), sound: lines(5), 'old-name': lines(11) })
+  await w.open()
+  await w.workspace.capture()
+  flipIn(w, 'damaged')
+  await w.reopen()
+
+  const spoilt = { damaged: 'x\n', sound: 'y\n', 'old-name': null, 'new-name': `${lines(11)}\n` }
+  const { turn } = await w.turn('Touch all', spoilt)
+  const before = w.files()
+
+  const changed = w.workspace.index.changesOfTurn(turn).map(({ path, kind }) => [path, kind])
+  expect(changed.sort()).toEqual([
+    ['damaged', 'modify'],
+    ['new-name', 'add'],
+    ['old-name', 'delete'],
+    ['sound', 'modify'],
+  ])
+  expect(w.warnings.join()).toContain('Lines were not counted')
+  await expect(w.undo()).rejects.toMatchObject({ code: 'snapshot-damaged' })
+  expect(w.files()).toEqual(before)
+
+  await w.rollback({ turns: [turn], paths: ['sound' as RelPath] })
+  expect(w.files()).toEqual({ ...before, sound: lines(5) })
+})

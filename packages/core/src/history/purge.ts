@@ -13,6 +13,7 @@ import { blobsOf, readReview, reviewWithout, storeReview } from '../log/review-r
 import type { Operation } from '../log/rows.ts'
 import { parseSkipped, serializeSkipped } from '../log/skipped-list.ts'
 import { type Attrs, parseAttrs, serializeAttrs } from '../store/attrs.ts'
+import { IdSet } from '../store/id-set.ts'
 import type { ObjectBatch, Objects } from '../store/objects.ts'
 import { reachable } from '../store/repack.ts'
 import { hasFolder, listTree, type TreeEntry } from '../store/trees.ts'
@@ -24,7 +25,6 @@ import {
   type ObjectId,
   type OpId,
   type RelPath,
-  type SessionId,
   type TreeId,
 } from '../values.ts'
 import type { Engine } from './engine.ts'
@@ -46,10 +46,16 @@ export function eraseFromHistory(engine: Engine, paths: readonly RelPath[], lock
   const eraser = new Eraser(batch, paths)
   const newest = log.index.lastOperation()
   let operations = 0
-  for (const [session, chain] of bySession(log.index.operations({}).toReversed())) {
-    const trees = chain.map(({ commit }) => objects.readCommit(commit).tree)
-    const kept = chain.map((operation, at) => eraser.rewrite(operation, trees[at] as TreeId))
-    operations += kept.filter(({ tree }, at) => tree !== trees[at]).length
+  for (const session of [undefined, ...log.index.sessions().map(({ id }) => id)]) {
+    const kept: Rewritten[] = []
+    for (const seq of log.index.seqsOf(session)) {
+      const operation = log.index.operationAt(seq)
+      if (operation === undefined) continue
+      const { tree } = objects.readCommit(operation.commit)
+      const rewritten = eraser.rewrite(operation, tree)
+      if (rewritten.tree !== tree) operations += 1
+      kept.push(rewritten)
+    }
     log.rewrite(session, kept, batch, lock)
   }
   // What was deleted stays in the index's file, and in its write-ahead log, until both are written anew.
@@ -57,12 +63,6 @@ export function eraseFromHistory(engine: Engine, paths: readonly RelPath[], lock
   log.index.shrink()
   forgetStats(engine, paths, newest?.after.tree)
   return { operations, blobs: eraser.blobs }
-}
-
-function bySession(
-  operations: readonly Operation[],
-): ReadonlyMap<SessionId | undefined, readonly Operation[]> {
-  return Map.groupBy(operations, ({ record }) => record.session)
 }
 
 // The cache would vouch for bytes that are no longer stored. The rest of it stays as good as it was.
@@ -81,8 +81,8 @@ class Eraser {
   readonly blobs = new Set<BlobId>()
   readonly #batch: ObjectBatch
   readonly #paths: readonly RelPath[]
-  readonly #trees = new Map<string, TreeId>()
-  readonly #attrs = new Map<string, BlobId>()
+  readonly #trees = new Recent<TreeId>()
+  readonly #attrs = new Recent<BlobId>()
 
   constructor(batch: ObjectBatch, paths: readonly RelPath[]) {
     this.#batch = batch
@@ -102,7 +102,8 @@ class Eraser {
     })
     const isSame = rewritten.every((entry, at) => entry.id === entries[at]?.id)
     const isDescribed = touched.length === 0
-    return { operation, tree: isSame ? tree : this.#batch.tree(rewritten), isDescribed }
+    const { commit, record } = operation
+    return { seq: record.seq, commit, tree: isSame ? tree : this.#batch.tree(rewritten), isDescribed }
   }
 
   #review(tree: TreeId): TreeId {
@@ -206,6 +207,22 @@ class Eraser {
   }
 }
 
+/** What was worked out last. An operation mostly begins with what the one before it ended with. */
+class Recent<Id> {
+  readonly #known = new Map<string, Id>()
+
+  get(key: string): Id | undefined {
+    return this.#known.get(key)
+  }
+
+  set(key: string, id: Id): void {
+    if (this.#known.size >= mostRecent) this.#known.clear()
+    this.#known.set(key, id)
+  }
+}
+
+const mostRecent = 5_000
+
 /** What stands there, file or folder. */
 function entryAt(objects: Objects, tree: TreeId, path: RelPath): TreeEntry | undefined {
   let at: TreeEntry | undefined = { name: '', mode: '40000', id: tree }
@@ -235,47 +252,38 @@ export interface Proof {
 export async function proveGone(engine: Engine, paths: readonly RelPath[], erased: Erased): Promise<Proof> {
   engine.objects.refresh()
   const named = await reachable(engine.objects, engine.git, rootsOf(engine))
-  const there = new Set(engine.objects.ids())
-  const trees = snapshotTrees(engine)
-  for (const [tree, operation] of trees)
+  for (const [tree, operation] of snapshotTrees(engine))
     if (paths.some((path) => entryAt(engine.objects, tree, path) !== undefined))
       throw notPurged(`operation ${operation} still names it`)
   const unknown = engine.objects.damage()[0]
   if (unknown !== undefined) throw notPurged(`nobody can tell what is in ${unknown.pack}: ${unknown.reason}`)
+  const there = new IdSet()
+  const strays: ObjectId[] = []
+  for (const id of engine.objects.ids()) if (there.add(id) && !named.has(id)) strays.push(id)
   const staying = new Set([...erased.blobs].filter((blob) => named.has(blob)))
-  return {
-    objects: there.size,
-    strays: [...there].filter((id) => !named.has(id)),
-    stay: pathsOf(engine.objects, trees.keys(), staying),
-  }
+  return { objects: there.size, strays, stay: pathsOf(engine, staying) }
 }
 
 /** Every snapshot once, with an operation that has it. */
-function snapshotTrees(engine: Engine): ReadonlyMap<TreeId, OpId> {
-  const trees = new Map<TreeId, OpId>()
-  for (const operation of engine.log.index.operations({}))
-    for (const { tree } of [...engine.log.stagesOf(operation), operation.after])
-      trees.set(tree, operation.record.id)
-  return trees
+function* snapshotTrees({ log }: Engine): IterableIterator<readonly [TreeId, OpId]> {
+  const seen = new IdSet()
+  for (const operation of log.index.eachOperation())
+    for (const { tree } of [...log.stagesOf(operation), operation.after])
+      if (seen.add(tree)) yield [tree, operation.record.id]
 }
 
 /** One path for each of these blobs. Snapshots share most of their folders, and each is looked into once. */
-function pathsOf(
-  objects: Objects,
-  trees: Iterable<TreeId>,
-  blobs: ReadonlySet<BlobId>,
-): ReadonlyMap<BlobId, RelPath> {
+function pathsOf(engine: Engine, blobs: ReadonlySet<BlobId>): ReadonlyMap<BlobId, RelPath> {
   const paths = new Map<BlobId, RelPath>()
-  const seen = new Set<TreeId>()
+  const seen = new IdSet()
   const look = (tree: TreeId, at: string): void => {
-    if (seen.has(tree)) return
-    seen.add(tree)
-    for (const { name, mode, id } of objects.readTree(tree)) {
+    if (!seen.add(tree)) return
+    for (const { name, mode, id } of engine.objects.readTree(tree)) {
       if (mode === '40000') look(id as TreeId, joinRel(at, name))
       else if (blobs.has(id as BlobId)) paths.set(id as BlobId, joinRel(at, name))
     }
   }
-  if (blobs.size > 0) for (const tree of trees) look(tree, '')
+  if (blobs.size > 0) for (const [tree] of snapshotTrees(engine)) look(tree, '')
   return paths
 }
 

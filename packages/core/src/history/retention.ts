@@ -160,11 +160,10 @@ function userOperationsToDrop(
 export function dropOld(engine: Engine, plan: RetentionPlan, lock: Exclusive): void {
   const { log } = engine
   if (plan.sessions.length === 0 && plan.userOperations.length === 0) return
-  const going = [
-    ...plan.userOperations,
-    ...plan.sessions.flatMap(({ facts }) => log.index.operations({ session: facts.session })),
-  ]
-  const seqs = new Set(going.map(({ record }) => record.seq))
+  const seqs = new Set([
+    ...plan.userOperations.map(({ record }) => record.seq),
+    ...plan.sessions.flatMap(({ facts }) => log.index.seqsOf(facts.session)),
+  ])
   appendNote(
     engine,
     {
@@ -190,9 +189,10 @@ function shortenUserHistory(engine: Engine, gone: ReadonlySet<number>, lock: Exc
     .operationsOfUser()
     .filter(({ record }) => !gone.has(record.seq))
     .toReversed()
-    .map((operation) => ({
-      operation,
-      tree: engine.objects.readCommit(operation.commit).tree,
+    .map(({ record: { seq }, commit }) => ({
+      seq,
+      commit,
+      tree: engine.objects.readCommit(commit).tree,
       isDescribed: true,
     }))
   engine.log.rewrite(undefined, kept, engine.objects.newBatch(), lock)

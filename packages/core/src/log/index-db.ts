@@ -171,9 +171,15 @@ export class IndexDb implements Disposable {
     this.#database = database
   }
 
-  /** One that is nowhere on disk. */
-  static inMemory(): IndexDb {
-    return IndexDb.open(':memory:' as AbsPath)
+  /**
+   * One that is gone when it is closed. It is in memory as long as it is small; SQLite then goes on in a file of its own
+   * among the system's temporary ones, which has no name there.
+   */
+  static temporary(): IndexDb {
+    const index = IndexDb.open('' as AbsPath)
+    // One transaction for ever: nobody else sees it, and thousands would take their time.
+    index.#database.exec('pragma cache_size = -16384; begin')
+    return index
   }
 
   /** Throws SQLite's error where the file is damaged; the log then rebuilds it. */
@@ -226,7 +232,7 @@ export class IndexDb implements Disposable {
   fingerprint(): string {
     const hash = createHash('sha256')
     for (const table of ['refs', 'ops', 'sessions', 'turns', 'steps', 'outs']) {
-      for (const { described: _described, ...row } of this.#all(`select * from ${table} order by 1, 2`))
+      for (const { described: _described, ...row } of this.#each(`select * from ${table} order by 1, 2`))
         hash.update(JSON.stringify(row))
     }
     return hash.digest('hex')
@@ -325,8 +331,14 @@ export class IndexDb implements Disposable {
     return this.#all('select * from ops where turn = ? order by seq', turn).map(operationOf)
   }
 
-  undescribed(): readonly Operation[] {
-    return this.#all('select * from ops where described = 0 order by seq').map(operationOf)
+  /** The next ones behind this number, oldest first. */
+  undescribed(behindSeq: number, limit: number): readonly Operation[] {
+    const sql = 'select * from ops where described = 0 and seq > ? order by seq limit ?'
+    return this.#all(sql, behindSeq, limit).map(operationOf)
+  }
+
+  countUndescribed(): number {
+    return Number(this.#get('select count(*) as count from ops where described = 0')?.count)
   }
 
   sessions(): readonly SessionRow[] {
@@ -356,6 +368,25 @@ export class IndexDb implements Disposable {
 
   firstOperation(): Operation | undefined {
     return maybe(this.#get('select * from ops order by seq limit 1'), operationOf)
+  }
+
+  /** The numbers of a session's operations, oldest first; without a session those of the user's own. */
+  seqsOf(session: SessionId | undefined): readonly number[] {
+    return this.#all('select seq from ops where session is ? order by seq', session ?? null).map(({ seq }) =>
+      Number(seq),
+    )
+  }
+
+  /** All operations, oldest first, a few at a time: a long history does not fit into memory. */
+  *eachOperation(): IterableIterator<Operation> {
+    const sql = 'select * from ops where seq > ? order by seq limit 100'
+    for (let behind = 0; ; ) {
+      const next = this.#all(sql, behind).map(operationOf)
+      yield* next
+      const last = next.at(-1)
+      if (last === undefined) return
+      behind = last.record.seq
+    }
   }
 
   /** Newest first. */
@@ -821,7 +852,7 @@ export class IndexDb implements Disposable {
 
   /** Takes everything of one session out. Its ref goes after it: see `Log.dropSession`. */
   dropSession(session: SessionId, ref: string): void {
-    this.dropOperations(this.operations({ session }).map(({ record }) => record.seq))
+    this.dropOperations(this.seqsOf(session))
     for (const table of ['turns', 'steps']) this.#run(`delete from ${table} where session = ?`, session)
     this.#run('delete from sessions where id = ?', session)
     this.#run('delete from reviews where session = ?', session)
@@ -888,6 +919,11 @@ export class IndexDb implements Disposable {
 
   #all(sql: string, ...values: readonly (string | number | null | Uint8Array)[]): readonly Row[] {
     return this.#prepared(sql).all(...values) as readonly Row[]
+  }
+
+  /** One row at a time: a long history as rows takes more memory than a server may have. */
+  #each(sql: string): Iterable<Row> {
+    return this.#prepared(sql).iterate() as Iterable<Row>
   }
 
   #run(sql: string, ...values: readonly (string | number | null | Uint8Array)[]): void {

@@ -29,8 +29,8 @@ async function lively(): Promise<Fixture> {
 test('[L22] [K6] the index made anew from the log is the one that grew with it', async () => {
   await using fixture = await lively()
   const { log } = fixture.workspace.engine
-  using fresh = IndexDb.inMemory()
-  for (const { operation, ref } of log.readAll().operations) fresh.project(operation, ref)
+  using fresh = IndexDb.temporary()
+  for (const { operation, ref } of log.readAll([])) fresh.project(operation, ref)
   expect(fresh.fingerprint()).toBe(log.index.fingerprint())
   const changes = log.index.findChanges({ everybody: true })
   log.rebuild({} as Exclusive)

@@ -27,6 +27,7 @@ import {
   type Snapshot,
   type TreeId,
 } from '../values.ts'
+import { CommitChain, inOrder, type Logged } from './chains.ts'
 import { IndexDb } from './index-db.ts'
 import { type Draft, type OperationRecord, optional, parseRecord, serializeRecord } from './record.ts'
 import type { NewChange, Operation } from './rows.ts'
@@ -61,15 +62,11 @@ export interface Unpublished {
   readonly operation: Operation
 }
 
-/** An operation, and the ref whose history it stands in. */
-export interface Logged {
-  readonly ref: string
-  readonly operation: Operation
-}
-
 /** An operation that stays, and the tree that its new commit names. */
 export interface Rewritten {
-  readonly operation: Operation
+  readonly seq: number
+  /** As it was before. */
+  readonly commit: CommitId
   readonly tree: TreeId
   /** Whether the changes that the index has of it are still true. */
   readonly isDescribed: boolean
@@ -327,36 +324,44 @@ export class Log implements Disposable {
     if (error !== undefined) throw error
   }
 
-  /** Every operation that the refs lead to, read from the log alone; and what could not be read. For `doctor`. */
-  readAll(): { readonly operations: readonly Logged[]; readonly problems: readonly UnturnError[] } {
-    const operations: Logged[] = []
+  /**
+   * Every operation that the refs lead to, in order, read from the log alone and one at a time. What cannot be read is
+   * among the problems, once all has been gone through. For `doctor`.
+   */
+  *readAll(problems: UnturnError[]): IterableIterator<Logged> {
     const { refs, damaged: unreadable } = this.#survey()
-    const problems = unreadable.map(unreadableRef)
-    for (const [ref, tip] of refs) {
-      try {
-        for (let commit: CommitId | undefined = tip; commit !== undefined; ) {
-          const { parents } = this.#surroundings.objects.readCommit(commit)
-          this.#readInto(operations, problems, ref, commit)
-          commit = parents[0]
-        }
-      } catch (error) {
-        if (!isBreak(error)) throw error
-        problems.push(error)
-      }
-    }
-    return {
-      operations: operations.sort((a, b) => a.operation.record.seq - b.operation.record.seq),
-      problems,
+    problems.push(...unreadable.map(unreadableRef))
+    const note = (error: UnturnError) => void problems.push(error)
+    const sessions = [...refs].map(([ref, tip]) => {
+      const chain = new CommitChain(ref)
+      this.#follow(tip, chain, () => true, note)
+      return { ref, operations: this.#readEach(chain, note) }
+    })
+    yield* inOrder(sessions)
+  }
+
+  *#readEach(chain: CommitChain, note: (error: UnturnError) => void): Generator<Operation, void> {
+    for (const commit of chain.oldestFirst()) {
+      const operation = orBreak(() => this.readOperation(commit), note)
+      if (operation !== undefined) yield operation
     }
   }
 
-  #readInto(operations: Logged[], problems: UnturnError[], ref: string, commit: CommitId): void {
-    try {
-      operations.push({ ref, operation: this.readOperation(commit) })
-    } catch (error) {
-      if (!isBreak(error)) throw error
-      problems.push(error)
+  /** Adds a commit and those behind it, as long as they are wanted. False: there is one that cannot be read. */
+  #follow(
+    tip: CommitId,
+    chain: CommitChain,
+    isWanted: (commit: CommitId) => boolean,
+    note: (error: UnturnError) => void,
+  ): boolean {
+    for (let commit: CommitId | undefined = tip; commit !== undefined && isWanted(commit); ) {
+      const at: CommitId = commit
+      const found = orBreak(() => this.#surroundings.objects.readCommit(at), note)
+      if (found === undefined) return false
+      chain.addOlder(at)
+      commit = found.parents[0]
     }
+    return true
   }
 
   #survey(): RefSurvey {
@@ -369,86 +374,71 @@ export class Log implements Disposable {
     broken: Map<string, UnturnError>,
   ): void {
     this.#index.atomically(() => {
-      const missing = this.#readMissing(behind, broken)
-      if (!this.#isOutOfOrder(behind, missing)) return this.#project(missing)
+      const wentBack = behind.some(([, tip]) => this.#index.hasCommit(tip))
+      if (!wentBack && this.#takeIn(behind, broken)) return
       // The log went back, or an older part of it came back: what the index made of it is no longer true.
       this.#index.clear()
-      this.#project(this.#readMissing([...refs], broken))
+      this.#takeIn([...refs], broken)
     })
   }
 
-  #isOutOfOrder(behind: readonly (readonly [string, CommitId])[], missing: readonly Logged[]): boolean {
-    const first = missing[0]
-    const isLate = first !== undefined && first.operation.record.seq <= this.#index.lastSeq()
-    return isLate || behind.some(([, tip]) => this.#index.hasCommit(tip))
-  }
-
-  #project(missing: readonly Logged[]): void {
-    for (const { ref, operation } of missing) this.#index.project(operation, ref)
-  }
-
-  /** The operations that the index lacks, in their order; of a broken session those before the break. */
-  #readMissing(
-    behind: readonly (readonly [string, CommitId])[],
-    broken: Map<string, UnturnError>,
-  ): readonly Logged[] {
-    const missing: Logged[] = []
-    const taken = new Set<number | OpId>()
+  /**
+   * Takes in the operations that the index lacks, in their order; of a broken session those before the break. False: one
+   * of them belongs before what the index has already.
+   */
+  #takeIn(behind: readonly (readonly [string, CommitId])[], broken: Map<string, UnturnError>): boolean {
     this.#withheld = 0
-    for (const [ref, tip] of behind) {
-      const chain = this.#unknownBehind(tip, ref, broken)
-      for (const [at, commit] of chain.entries()) {
-        const operation = this.#readOrBreak(commit, ref, taken, broken)
-        if (operation === undefined) {
-          this.#withheld += chain.length - at
-          break
-        }
-        missing.push({ ref, operation })
-      }
+    const last = this.#index.lastSeq()
+    const breaks = new Map<string, UnturnError>()
+    const sessions = behind.map(([ref, tip]) => this.#missingOf(ref, tip, breaks))
+    for (const { ref, operation } of inOrder(sessions)) {
+      const flaw = breaks.get(ref) ?? this.#flawOf(operation, ref, last)
+      if (flaw !== undefined) {
+        breaks.set(ref, flaw)
+        this.#withheld += 1
+      } else if (operation.record.seq <= last) return false
+      else this.#index.project(operation, ref)
     }
-    return missing.sort((a, b) => a.operation.record.seq - b.operation.record.seq)
+    for (const [ref, error] of breaks) broken.set(ref, error)
+    return true
   }
 
-  #readOrBreak(
-    commit: CommitId,
-    ref: string,
-    taken: Set<number | OpId>,
-    broken: Map<string, UnturnError>,
-  ): Operation | undefined {
-    try {
-      const operation = this.readOperation(commit)
-      const { id, seq, session } = operation.record
-      const known = this.#index.findOperation(id)?.record
-      // The same operation under another commit: its session was rewritten, and whoever did it was cut before the index.
-      const isRewritten = known?.seq === seq && refOf(known.session) === ref
-      if ((known !== undefined && !isRewritten) || taken.has(id))
-        throw damaged(`Two operations have the id ${id}.`, commit)
-      if (taken.has(seq)) throw damaged(`Two operations have the number ${seq}.`, commit)
-      if (refOf(session) !== ref) throw damaged(`An operation of another session stands in ${ref}.`, commit)
-      taken.add(seq).add(id)
-      return operation
-    } catch (error) {
-      if (!isBreak(error)) throw error
-      broken.set(ref, error)
-      return undefined
+  /** Where a commit on the way cannot be read, nothing is known of what lies behind it. */
+  #missingOf(ref: string, tip: CommitId, breaks: Map<string, UnturnError>) {
+    const chain = new CommitChain(ref)
+    const isUnknown = (commit: CommitId) => !this.#index.hasCommit(commit)
+    const isWhole = this.#follow(tip, chain, isUnknown, (error) => breaks.set(ref, error))
+    if (!isWhole) this.#withheld += chain.length + 1
+    return { ref, operations: this.#readToBreak(isWhole ? chain : new CommitChain(ref), breaks) }
+  }
+
+  *#readToBreak(chain: CommitChain, breaks: Map<string, UnturnError>): Generator<Operation, void> {
+    let left = chain.length
+    for (const commit of chain.oldestFirst()) {
+      const operation = orBreak(
+        () => this.readOperation(commit),
+        (error) => breaks.set(chain.ref, breaks.get(chain.ref) ?? error),
+      )
+      if (operation === undefined) {
+        this.#withheld += left
+        return
+      }
+      left -= 1
+      yield operation
     }
   }
 
-  /** Oldest first. Where a commit on the way cannot be read, nothing is known of what lies behind it. */
-  #unknownBehind(tip: CommitId, ref: string, broken: Map<string, UnturnError>): readonly CommitId[] {
-    const unknown: CommitId[] = []
-    try {
-      for (let commit: CommitId | undefined = tip; commit !== undefined && !this.#index.hasCommit(commit); ) {
-        unknown.unshift(commit)
-        commit = this.#surroundings.objects.readCommit(commit).parents[0]
-      }
-      return unknown
-    } catch (error) {
-      if (!isBreak(error)) throw error
-      broken.set(ref, error)
-      this.#withheld += unknown.length
-      return []
-    }
+  /** `last`: the number of the last operation that was in the index before. */
+  #flawOf({ commit, record }: Operation, ref: string, last: number): UnturnError | undefined {
+    const { id, seq, session } = record
+    const known = this.#index.findOperation(id)?.record
+    // The same operation under another commit: its session was rewritten, and whoever did it was cut before the index.
+    const isRewritten = seq <= last && known?.seq === seq && refOf(known.session) === ref
+    if (known !== undefined && !isRewritten) return damaged(`Two operations have the id ${id}.`, commit)
+    if (seq > last && this.#index.operationAt(seq) !== undefined)
+      return damaged(`Two operations have the number ${seq}.`, commit)
+    if (refOf(session) !== ref) return damaged(`An operation of another session stands in ${ref}.`, commit)
+    return undefined
   }
 
   /** Throws the index away and makes it anew. */
@@ -510,8 +500,8 @@ export class Log implements Disposable {
 
   #recommit(kept: readonly Rewritten[], batch: ObjectBatch): readonly CommitId[] {
     const commits: CommitId[] = []
-    for (const { operation, tree } of kept) {
-      const { message, atSeconds } = this.#surroundings.objects.readCommit(operation.commit)
+    for (const { commit, tree } of kept) {
+      const { message, atSeconds } = this.#surroundings.objects.readCommit(commit)
       const parent = commits.at(-1)
       commits.push(batch.commit({ tree, parents: parent === undefined ? [] : [parent], message, atSeconds }))
     }
@@ -524,12 +514,11 @@ export class Log implements Disposable {
     kept: readonly Rewritten[],
     commits: readonly CommitId[],
   ): void {
-    const stays = new Set(kept.map(({ operation }) => operation.record.seq))
-    const all = session === undefined ? this.#index.operationsOfUser() : this.#index.operations({ session })
-    this.#index.dropOperations(all.map(({ record }) => record.seq).filter((seq) => !stays.has(seq)))
-    for (const [at, { operation, isDescribed }] of kept.entries()) {
+    const stays = new Set(kept.map(({ seq }) => seq))
+    this.#index.dropOperations(this.#index.seqsOf(session).filter((seq) => !stays.has(seq)))
+    for (const [at, { commit: old, isDescribed }] of kept.entries()) {
       const commit = commits[at]
-      if (commit === undefined || commit === operation.commit) continue
+      if (commit === undefined || commit === old) continue
       this.#index.replaceOperation(this.readOperation(commit), isDescribed)
     }
     const tip = commits.at(-1)
@@ -625,6 +614,17 @@ function removeIndex(fs: Fs, folder: AbsPath): void {
   for (const name of ['index.db', 'index.db-wal', 'index.db-shm']) {
     const path = joinAbs(folder, name)
     if (fs.lstat(path) !== undefined) fs.unlink(path)
+  }
+}
+
+/** What can be read; what keeps it from being read is noted. */
+function orBreak<T>(read: () => T, note: (error: UnturnError) => void): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (!isBreak(error)) throw error
+    note(error)
+    return undefined
   }
 }
 

@@ -27,7 +27,8 @@ const idsAt = 8 + 1024
 const firstRead = 4096
 // Seven bits of the size in each byte but the first.
 const mostHeadBytes = 10
-const wholePackBytes = 256 * 1024
+// What is read whole stays in memory as long as the store is open, and there may be dozens of such packs.
+const wholePackBytes = 64 * 1024
 const windowBytes = 64 * 1024
 // To read what lies between two objects of one stretch costs less than to ask twice.
 const stretchBytes = 16 * 1024

@@ -12,6 +12,7 @@ import { errorCode, type Fs } from '../fs.ts'
 import { type AbsPath, type CommitId, type Exclusive, joinAbs, type ObjectId } from '../values.ts'
 import { removeForGood } from './consolidate.ts'
 import type { Git } from './git.ts'
+import { IdSet } from './id-set.ts'
 import type { ObjectStore } from './objects.ts'
 import { tempName } from './pack-writer.ts'
 import { listRefs } from './refs.ts'
@@ -103,19 +104,27 @@ export async function reachable(
   store: ObjectStore,
   git: Git,
   roots: readonly ObjectId[],
-): Promise<ReadonlySet<ObjectId>> {
-  return new Set(await listObjects(git, [...tipsOf(store), ...roots]))
+): Promise<Pick<IdSet, 'has'>> {
+  const ids = new IdSet()
+  for (const id of await listObjects(git, [...tipsOf(store), ...roots])) ids.add(id)
+  return ids
 }
 
-async function listObjects(git: Git, revisions: readonly string[]): Promise<readonly ObjectId[]> {
+async function listObjects(git: Git, revisions: readonly string[]): Promise<Iterable<ObjectId>> {
   if (revisions.length === 0) return []
   const run = await git.run(['rev-list', '--objects', '--no-object-names', '--stdin'], {
     input: lines(revisions),
   })
-  return run.stdout
-    .toString('latin1')
-    .split('\n')
-    .filter((line) => line !== '') as ObjectId[]
+  return { [Symbol.iterator]: () => idsIn(run.stdout) }
+}
+
+/** One on each line. As bytes until somebody asks: of a long history they are many. */
+function* idsIn(lines: Buffer): IterableIterator<ObjectId> {
+  let at = 0
+  for (let end = lines.indexOf(10); end >= 0; end = lines.indexOf(10, at)) {
+    if (end > at) yield lines.toString('latin1', at, end) as ObjectId
+    at = end + 1
+  }
 }
 
 async function packObjects(

@@ -142,6 +142,13 @@ test('[U4] [U5] nothing to do, conflicts and a running turn have their own exit 
     data: { conflicts: [{ path: 'a.txt', kind: 'content', ours: 'mine', theirs: 'one' }] },
   })
   expect(project.read('a.txt')).toBe('mine\n')
+  const fate = (choice: string) =>
+    project.unturn(['undo', '--dry-run', '--on-conflict', choice]).stdout.match(/^In conflict, .*:$/m)?.[0]
+  expect(['keep', 'overwrite', 'markers'].map(fate)).toEqual([
+    'In conflict, would stay as they are:',
+    'In conflict, would get the old version (the newer one stays recoverable):',
+    'In conflict, would get both versions, between markers:',
+  ])
 
   const { turn } = project.ask('turn', 'begin', '--pid', String(process.pid))
   expect(project.unturn(['undo', '--json'])).toMatchObject({

@@ -1,7 +1,7 @@
 /** Keeping house, with the built command: gc, store, pin, purge, and what killed processes leave behind. */
 
 import { randomBytes } from 'node:crypto'
-import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Project } from './support.ts'
@@ -201,3 +201,25 @@ async function until(isSo: () => boolean): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
+
+test('[U25] the history of a folder that was renamed is named, and taken over on request', () => {
+  using project = new Project({ 'a.txt': 'old\n' })
+  project.turn({ 'a.txt': 'new\n' })
+  const moved = `${project.dir}-2`
+  renameSync(project.dir, moved)
+  const there = { cwd: moved }
+
+  const hint = `If this folder was ${project.dir} before: unturn store --adopt ${project.dir}\n`
+  for (const name of ['status', 'log', 'store'])
+    expect([name, project.unturn([name], there).stdout]).toEqual([name, expect.stringContaining(hint)])
+  expect(project.unturn(['store', '--adopt', project.dir], there)).toMatchObject({
+    code: 0,
+    stdout: `The history of ${project.dir} is that of ${moved} now.\n`,
+  })
+  expect(project.unturn(['undo', '--json'], there).json.files).toMatchObject([{ path: 'a.txt' }])
+  expect(readFileSync(join(moved, 'a.txt'), 'utf8')).toBe('old\n')
+  expect(project.unturn(['doctor', '--json'], there).json).toMatchObject({ ok: true, findings: [] })
+
+  const again = project.unturn(['store', '--adopt', project.dir, '--json'], there)
+  expect(again).toMatchObject({ code: 1, json: { error: { code: 'workspace-refused' } } })
+})

@@ -54,14 +54,38 @@ export function createStore(fs: Fs, folders: StoreFolders, root: AbsPath, nowMs:
 }
 
 function writeFacts(fs: Fs, folder: AbsPath, root: AbsPath, nowMs: number): void {
-  const path = joinAbs(folder, 'workspace.json')
-  if (fs.lstat(path) !== undefined) return
+  if (fs.lstat(joinAbs(folder, 'workspace.json')) !== undefined) return
   const facts = {
     format: storeFormat,
     root: textOfBytes(root),
     createdMs: nowMs,
     usual: usualPerms(fs, root),
   }
+  replaceFacts(fs, folder, facts)
+}
+
+/** The store belongs to another folder from now on. */
+export function moveRoot(fs: Fs, folder: AbsPath, root: AbsPath): void {
+  replaceFacts(fs, folder, { ...allFacts(fs, folder), root: textOfBytes(root) })
+}
+
+/** The folder that a store says it belongs to; `undefined` where it says nothing. */
+export function rootOf(fs: Fs, folder: AbsPath): unknown {
+  return allFacts(fs, folder).root
+}
+
+function allFacts(fs: Fs, folder: AbsPath): Readonly<Record<string, unknown>> {
+  try {
+    const facts: unknown = JSON.parse(fs.readFile(joinAbs(folder, 'workspace.json')).toString('utf8'))
+    return typeof facts === 'object' && facts !== null ? { ...facts } : {}
+  } catch (error) {
+    if (!(error instanceof SyntaxError) && errorCode(error) === undefined) throw error
+    return {}
+  }
+}
+
+function replaceFacts(fs: Fs, folder: AbsPath, facts: Readonly<Record<string, unknown>>): void {
+  const path = joinAbs(folder, 'workspace.json')
   const temporary = joinAbs(folder, 'workspace.json.tmp')
   if (fs.lstat(temporary) !== undefined) fs.unlink(temporary)
   fs.createFile(temporary, [Buffer.from(`${JSON.stringify(facts)}\n`, 'utf8')], 0o600)

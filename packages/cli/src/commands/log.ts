@@ -13,6 +13,7 @@ import {
   type Workspace,
 } from '@unturn/core'
 import { type Command, type Context, UsageError } from '../command.ts'
+import { nothingHere } from '../nothing-here.ts'
 import { parseTime } from '../time.ts'
 import { ago, counted, oneLine } from '../words.ts'
 import { changeLine, typedPaths } from './recording.ts'
@@ -49,7 +50,7 @@ export const logCommand: Command = {
 function tellNothing(context: Context): number {
   const key = context.args.has('changes') ? 'changes' : context.args.has('ops') ? 'operations' : 'turns'
   if (context.wantsJson) context.terminal.json({ [key]: [] })
-  else context.terminal.line('Nothing has been captured here yet.')
+  else for (const line of nothingHere(context)) context.terminal.line(line)
   return 0
 }
 

@@ -179,7 +179,8 @@ export function tellOutcome(
 
 const pastOf = { undo: 'Undid', redo: 'Redid', restore: 'Restored', rollback: 'Rolled back' } as const
 
-function tellPlainly({ terminal, args }: Context, outcome: Outcome, verb: keyof typeof pastOf): void {
+function tellPlainly(context: Context, outcome: Outcome, verb: keyof typeof pastOf): void {
+  const { terminal, args } = context
   const turns = verb === 'redo' ? outcome.redone : outcome.reverted
   const what = turns.length === 0 ? '' : ` ${counted(turns.length, 'turn')} (${turns.join(', ')})`
   const planned = outcome.kind === 'planned'
@@ -188,6 +189,7 @@ function tellPlainly({ terminal, args }: Context, outcome: Outcome, verb: keyof 
     terminal.style('bold', planned ? `Would ${verb}${what}: ${files}` : `${pastOf[verb]}${what}: ${files}`),
   )
   for (const line of fileLines(outcome, terminal)) terminal.line(line)
+  if (outcome.conflicts.length > 0) terminal.line(conflictHeading(context, planned))
   for (const conflict of outcome.conflicts) {
     for (const line of oneConflict({ ...conflictJson(conflict) }, terminal)) terminal.line(line)
   }
@@ -199,6 +201,22 @@ function tellPlainly({ terminal, args }: Context, outcome: Outcome, verb: keyof 
   if (outcome.prompt !== undefined)
     terminal.line(`${terminal.style('dim', 'Prompt:')} ${oneLine(outcome.prompt, terminal.width - 10)}`)
   if (!planned && outcome.op !== undefined) terminal.line(terminal.style('dim', backWords(verb, outcome.op)))
+}
+
+/** What becomes of files that were changed since in the same place: as planned, and as done. */
+const fates = {
+  keep: ['would stay as they are', 'left as they are'],
+  overwrite: [
+    'would get the old version (the newer one stays recoverable)',
+    'given the old version (the newer one stays recoverable)',
+  ],
+  markers: ['would get both versions, between markers', 'given both versions, between markers'],
+} as const
+
+function conflictHeading({ args }: Context, isPlanned: boolean): string {
+  const choice = args.oneOf('on-conflict', choices, 'abort')
+  const [planned, done] = fates[choice === 'abort' ? 'keep' : choice]
+  return `In conflict, ${isPlanned ? planned : done}:`
 }
 
 function backWords(verb: keyof typeof pastOf, op: string): string {

@@ -11,6 +11,7 @@ import {
   type Workspace,
 } from '@unturn/core'
 import type { Command, Context } from '../command.ts'
+import { nothingHere } from '../nothing-here.ts'
 import { ago, counted, size } from '../words.ts'
 
 export const statusCommand: Command = {
@@ -65,9 +66,8 @@ function tellEmpty(context: Context): number {
       store: null,
     })
   } else {
-    context.terminal.line(
-      'Nothing has been captured here yet. Begin with: unturn run -- COMMAND, or: unturn turn begin',
-    )
+    const next = 'Begin with: unturn run -- COMMAND, or: unturn turn begin'
+    for (const line of nothingHere(context, next)) context.terminal.line(line)
   }
   return 0
 }

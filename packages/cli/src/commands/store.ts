@@ -1,7 +1,10 @@
 /** `store`, `gc`, `pin`, `unpin`, `purge`, `doctor`: the folder that holds the history. */
 
 import { constants, setPriority } from 'node:os'
+import { resolve } from 'node:path'
 import {
+  adoptHistory,
+  bytesPath,
   type Limits,
   type Purged,
   type RelPath,
@@ -13,9 +16,11 @@ import {
   textOfBytes,
   visible,
   type Workspace,
+  workspaceAt,
 } from '@unturn/core'
 import { type Command, type Context, noSession, UsageError } from '../command.ts'
 import { parseAge, parseNumber, parseSize } from '../limits.ts'
+import { nothingHere } from '../nothing-here.ts'
 import { ago, counted, size } from '../words.ts'
 import { agentReport } from './doctor-agents.ts'
 import { typedPaths } from './recording.ts'
@@ -23,16 +28,20 @@ import { typedPaths } from './recording.ts'
 export const storeCommand: Command = {
   name: 'store',
   group: 'Store',
-  usage: 'store',
+  usage: 'store [--adopt OLD]',
   summary: 'where the history is and how large, by session',
   details:
     'The size of a session is what leaves the disk with it once all sessions listed below it have gone, which is the\norder in which gc drops them. Bytes that several sessions have are kept once, and count for the one that stays longest.',
-  options: [],
+  options: [
+    { name: 'adopt', value: 'OLD', help: 'this folder was moved: take over the history of where it was' },
+  ],
   run: async (context) => {
-    const workspace = await context.knownWorkspace()
     const { terminal } = context
+    const old = context.args.get('adopt')
+    if (old !== undefined) return await adopt(context, old)
+    const workspace = await context.knownWorkspace()
     if (workspace !== undefined) tellStore(context, workspace)
-    else if (!context.wantsJson) terminal.line('Nothing has been captured here yet.')
+    else if (!context.wantsJson) for (const line of nothingHere(context)) terminal.line(line)
     else
       terminal.json({
         folder: null,
@@ -45,6 +54,20 @@ export const storeCommand: Command = {
       })
     return 0
   },
+}
+
+async function adopt(context: Context, typed: string): Promise<number> {
+  const { root } = workspaceAt(context.folder, { explicit: context.args.has('C') })
+  const from = bytesPath(resolve(context.folder, typed))
+  const store = await adoptHistory(root, from)
+  if (context.wantsJson)
+    context.terminal.json({
+      folder: textOfBytes(store),
+      workspace: textOfBytes(root),
+      adopted: textOfBytes(from),
+    })
+  else context.terminal.line(`The history of ${shown(from)} is that of ${shown(root)} now.`)
+  return 0
 }
 
 function tellStore({ wantsJson, terminal }: Context, workspace: Workspace): void {

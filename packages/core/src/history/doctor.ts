@@ -174,7 +174,7 @@ class IndexCheck implements Disposable {
       const undescribed = index.countUndescribed()
       return [
         ...(index.fingerprint() === expected ? [] : [error(indexDiffers)]),
-        ...(undescribed === 0 ? [] : [warning(`${undescribed} operations have no changes in the index yet`)]),
+        ...(undescribed === 0 ? [] : [warning(undescribedText(undescribed))]),
       ]
     } catch (thrown) {
       const failure = failureOf(thrown)
@@ -213,4 +213,10 @@ function warning(what: string, operation?: string): Finding {
 
 function mended(what: string): Finding {
   return { severity: 'mended', what }
+}
+
+function undescribedText(count: number): string {
+  return count === 1
+    ? '1 operation has no changes in the index yet'
+    : `${count} operations have no changes in the index yet`
 }

@@ -12,6 +12,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { ChangeRow } from '../log/rows.ts'
 import { failureOf } from '../testing/honest.ts'
@@ -382,6 +383,7 @@ test('[H20] [A14] a capture finishes while files come and go, loses nothing else
   while (child.exitCode === null) {
     await w.workspace.capture()
     captures += 1
+    await setImmediate() // a capture that finds nothing waits for nothing, and the end of the child would never be heard
   }
   await w.workspace.capture()
 
